@@ -1,0 +1,1 @@
+//! JSON Schema validation behind one non-generic function.

@@ -1,0 +1,1 @@
+//! Linux: system calls, the run directory, the clock. The only place with `unsafe`.

@@ -1,0 +1,231 @@
+//! The trait [`Os`]: all that the interpreter asks of a machine.
+//!
+//! `linux` answers with system calls, `sim` with a file system in memory and a virtual clock.
+//! Nothing here knows plans, profiles or how results are shown.
+
+use std::ffi::CStr;
+use std::fmt;
+
+/// A time or a span in nanoseconds. Times count from an arbitrary start that is the same for
+/// every worker of a run.
+pub type Nanos = u64;
+
+/// An open file or directory. On Linux a descriptor, in the simulation an index.
+pub type Fd = i32;
+
+/// An error number of the operating system (`errno`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Errno(pub i32);
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match crate::os::errno::name(*self) {
+            Some(name) => write!(f, "{name} ({})", crate::os::errno::text(*self)),
+            None => write!(f, "errno {} ({})", self.0, crate::os::errno::text(*self)),
+        }
+    }
+}
+
+impl fmt::Debug for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What one call gives: a value or the error number.
+pub type Call<T> = Result<T, Errno>;
+
+/// What a write holds, said without its bytes, so that the simulation can remember it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Recipe {
+    /// Zero bytes.
+    #[default]
+    Zero,
+    /// One repeated byte.
+    Byte(u8),
+    /// Printable text from the start of the worker's text buffer.
+    Text,
+    /// Incompressible data, fresh in every 512-byte sector.
+    Random,
+    /// Data of which a share (percent) can be removed by compression and a share repeats.
+    Mixed { compressible: u8, duplicate: u8 },
+    /// What the last read brought.
+    Read,
+}
+
+/// What the machine knows of one file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stat {
+    /// Size in bytes.
+    pub size: u64,
+    /// Preferred block size of its file system in bytes (`st_blksize`).
+    pub block: u32,
+    /// Bytes the file system has allocated.
+    pub allocated: u64,
+    pub directory: bool,
+    pub symlink: bool,
+}
+
+/// What the machine knows of the file system of one file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FsStat {
+    pub block: u64,
+    pub blocks: u64,
+    /// Bytes an ordinary user may still write.
+    pub available: u64,
+    pub files: u64,
+    pub files_free: u64,
+    /// The file system's magic number (`statfs.f_type`).
+    pub magic: i64,
+}
+
+/// Where a seek counts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Whence {
+    Start,
+    Current,
+    End,
+}
+
+/// A record lock of `fcntl`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lock {
+    Write,
+    Read,
+    Unlock,
+}
+
+/// `posix_fadvise` in words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Advice {
+    Normal,
+    Sequential,
+    Random,
+    WillNeed,
+    DontNeed,
+    NoReuse,
+}
+
+/// `fallocate` in words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Space {
+    Allocate,
+    KeepSize,
+    Punch,
+    Zero,
+}
+
+/// One read or write handed to the engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    pub fd: Fd,
+    /// Byte offset; `None` uses and moves the file's own position (`read`/`write`).
+    pub offset: Option<u64>,
+    /// Bytes wanted.
+    pub len: usize,
+    /// Comes back with the completion of a queued transfer.
+    pub token: u64,
+}
+
+/// How an engine answers a submission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Submitted {
+    /// Finished: bytes moved, or the error.
+    Done(Call<usize>),
+    /// In flight: its completion comes from [`Os::reap`].
+    Queued,
+    /// The queue is full: reap first, then submit again.
+    Busy,
+}
+
+/// The end of one queued transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Completion {
+    pub token: u64,
+    pub result: Call<usize>,
+}
+
+/// What an engine can do; the planner reads it, the interpreter does not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capabilities {
+    pub name: &'static str,
+    /// Largest number of transfers in flight; 1 for an engine without a queue.
+    pub max_depth: u32,
+    /// Whether files may be opened with direct I/O.
+    pub direct: bool,
+}
+
+/// The machine as one worker sees it. Every worker owns one value of it.
+///
+/// Paths are relative to an open directory. Implementations must never leave that directory:
+/// no absolute path, no `..`, no symbolic link on the way is followed, by whatever the platform
+/// offers (`openat2`, or a walk with `O_NOFOLLOW`). Flags are those of `open(2)` (`libc::O_*`).
+pub trait Os: Send + 'static {
+    /// Whether the bytes of a write matter. Where they do not, buffers are left unfilled.
+    const BYTES: bool;
+
+    // --- time -----------------------------------------------------------------------------
+    fn now(&mut self) -> Nanos;
+    /// Sleeps until `time`; returns at once when it has passed.
+    fn sleep_until(&mut self, time: Nanos);
+
+    // --- the run directory ----------------------------------------------------------------
+    /// The directory everything happens in.
+    fn root(&self) -> Fd;
+    /// Called once by the thread that will use this value, before its first operation (on Linux:
+    /// a descriptor table of its own). False where the platform refused.
+    fn enter_worker(&mut self) -> bool;
+
+    // --- files ----------------------------------------------------------------------------
+    fn open(&mut self, dir: Fd, path: &CStr, flags: i32, mode: u32) -> Call<Fd>;
+    fn close(&mut self, fd: Fd) -> Call<()>;
+    /// `buffer.len()` is `transfer.len`.
+    fn submit_read(&mut self, transfer: Transfer, buffer: &mut [u8]) -> Submitted;
+    /// `data.len()` is `transfer.len`.
+    fn submit_write(&mut self, transfer: Transfer, data: &[u8], recipe: Recipe) -> Submitted;
+    /// Takes finished transfers, waiting for at least `at_least` of those in flight. An engine
+    /// without a queue never has any.
+    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()>;
+    fn capabilities(&self) -> Capabilities;
+    fn seek(&mut self, fd: Fd, offset: i64, whence: Whence) -> Call<u64>;
+    fn truncate(&mut self, fd: Fd, size: u64) -> Call<()>;
+    fn allocate(&mut self, fd: Fd, how: Space, offset: u64, len: u64) -> Call<()>;
+    fn advise(&mut self, fd: Fd, offset: u64, len: u64, advice: Advice) -> Call<()>;
+    /// Copies inside the kernel; returns bytes copied, 0 at the end of the source.
+    fn copy_range(&mut self, from: Fd, at: u64, to: Fd, to_at: u64, len: usize) -> Call<usize>;
+    fn fstat(&mut self, fd: Fd) -> Call<Stat>;
+
+    // --- durability -----------------------------------------------------------------------
+    fn fsync(&mut self, fd: Fd) -> Call<()>;
+    fn fdatasync(&mut self, fd: Fd) -> Call<()>;
+    fn sync_range(&mut self, fd: Fd, offset: u64, len: u64) -> Call<()>;
+    fn syncfs(&mut self, fd: Fd) -> Call<()>;
+    fn sync(&mut self) -> Call<()>;
+    /// Drops the clean page cache of the whole machine (root only).
+    fn drop_caches(&mut self) -> Call<()>;
+
+    // --- names ----------------------------------------------------------------------------
+    fn unlink(&mut self, dir: Fd, path: &CStr) -> Call<()>;
+    fn rmdir(&mut self, dir: Fd, path: &CStr) -> Call<()>;
+    fn mkdir(&mut self, dir: Fd, path: &CStr, mode: u32) -> Call<()>;
+    fn rename(&mut self, dir: Fd, from: &CStr, to_dir: Fd, to: &CStr) -> Call<()>;
+    fn link(&mut self, dir: Fd, from: &CStr, to_dir: Fd, to: &CStr) -> Call<()>;
+    fn symlink(&mut self, target: &CStr, dir: Fd, path: &CStr) -> Call<()>;
+    /// Length of the link's text.
+    fn readlink(&mut self, dir: Fd, path: &CStr) -> Call<usize>;
+    fn stat(&mut self, dir: Fd, path: &CStr) -> Call<Stat>;
+    fn statfs(&mut self, fd: Fd) -> Call<FsStat>;
+    fn chmod(&mut self, dir: Fd, path: &CStr, mode: u32) -> Call<()>;
+    /// Sets access and modification time to now.
+    fn utimes(&mut self, dir: Fd, path: &CStr) -> Call<()>;
+    fn set_xattr(&mut self, fd: Fd, name: &CStr, value: &[u8]) -> Call<()>;
+    fn get_xattr(&mut self, fd: Fd, name: &CStr) -> Call<usize>;
+    /// Waits for the lock (`F_SETLKW`).
+    fn lock(&mut self, fd: Fd, kind: Lock, offset: u64, len: u64) -> Call<()>;
+    /// Bytes of entries read from an open directory; 0 at its end.
+    fn getdents(&mut self, fd: Fd) -> Call<usize>;
+
+    // --- seen from outside ----------------------------------------------------------------
+    /// A call that does nothing but show `text` to a tracer such as strace.
+    fn mark(&mut self, text: &CStr);
+}

@@ -1,0 +1,1 @@
+//! The simulation: a file system in memory, a virtual clock, scripted faults.

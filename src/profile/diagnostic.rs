@@ -1,0 +1,85 @@
+//! A mistake in a file: what, where, and what would be right.
+
+use std::ops::Range;
+
+use super::node::Place;
+
+/// How bad it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    Note,
+    Warning,
+    Error,
+}
+
+/// One finding about a profile or suite. Messages are lower-case, name the thing, and the help
+/// says what would be right.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Diagnostic {
+    pub severity: Severity,
+    /// Stable kebab-case name of the kind of mistake, for example `unknown-key`.
+    pub code: &'static str,
+    /// Where; `None` for a mistake of the whole command.
+    pub place: Option<Place>,
+    /// Whether the key of the value is meant rather than the value.
+    pub on_key: bool,
+    /// Bytes within the scalar that are meant (for expressions); `None` means all of it.
+    pub part: Option<Range<usize>>,
+    pub message: String,
+    /// Lines of help: what is allowed, the nearest right name.
+    pub help: Vec<String>,
+}
+
+impl Diagnostic {
+    pub fn error(code: &'static str, place: &Place, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Error,
+            code,
+            place: Some(place.clone()),
+            on_key: false,
+            part: None,
+            message: message.into(),
+            help: Vec::new(),
+        }
+    }
+
+    pub fn warning(code: &'static str, place: &Place, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, place, message) }
+    }
+
+    pub fn note(code: &'static str, place: &Place, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Note, ..Diagnostic::error(code, place, message) }
+    }
+
+    /// A mistake that stands in no file.
+    pub fn general(code: &'static str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Error,
+            code,
+            place: None,
+            on_key: false,
+            part: None,
+            message: message.into(),
+            help: Vec::new(),
+        }
+    }
+
+    /// Points at the key instead of the value.
+    pub fn at_key(mut self) -> Diagnostic {
+        self.on_key = true;
+        self
+    }
+
+    pub fn part(mut self, part: Range<usize>) -> Diagnostic {
+        self.part = Some(part);
+        self
+    }
+
+    pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help.push(help.into());
+        self
+    }
+}
+
+/// What a step of loading gives: a value with perhaps some warnings, or every mistake found.
+pub type Checked<T> = Result<(T, Vec<Diagnostic>), Vec<Diagnostic>>;
