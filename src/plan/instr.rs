@@ -30,10 +30,13 @@ pub enum Instr {
     Op { op: u16, args: u32 },
     /// Goes on elsewhere.
     Jump(Pc),
-    /// Enters loop `id` (index into [`Plan::loops`]); goes to `exit` where it runs no time at all.
+    /// Enters loop `id` (index into [`Plan::loops`]), whose [`Instr::LoopEnd`] stands at `exit`;
+    /// goes there at once where it runs no time at all.
     LoopStart { id: u16, exit: Pc },
     /// Goes back to `head` while loop `id` is not at its end.
     LoopNext { id: u16, head: Pc },
+    /// Leaves a loop: the limits outside of it hold again.
+    LoopEnd { id: u16 },
     /// Draws an alternative of mix `id` (index into [`Plan::mixes`]) and jumps there.
     Mix { id: u16 },
     /// Starts the clock of a labelled block.
@@ -179,8 +182,10 @@ pub enum Detail {
     /// Nanoseconds (not a constant: drawn).
     Pause,
     Order(Order),
-    /// Group barrier (index into the phase's barriers).
+    /// Index of the barrier ([`Plan::barriers`]).
     Barrier(u16),
+    /// The open file is meant, not its name.
+    OpenFile,
 }
 
 /// The operands of one operation. One struct for all of them: an operation reads what it needs.
@@ -252,8 +257,9 @@ pub enum Until {
     Times(u64),
     /// After so many nanoseconds.
     Time(Nanos),
-    /// After so many operations of its data steps, all workers together or each.
-    Ops { total: u64, each: bool },
+    /// After so many transfers of its data steps (`data`), or so many operations where it has
+    /// none; all workers together or each.
+    Ops { total: u64, each: bool, data: bool },
     /// After so many bytes.
     Bytes { total: u64, each: bool },
     /// When sequential transfers have come to the end of their file so many times.

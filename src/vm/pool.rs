@@ -172,6 +172,21 @@ impl Pool {
         }
     }
 
+    /// Gives a member the next running number and returns it.
+    pub fn renumber(&mut self, slot: u32) -> Option<u32> {
+        self.get(slot)?;
+        self.created += 1;
+        self.set_number(slot, self.created);
+        Some(self.created)
+    }
+
+    /// Gives a member a number it had before.
+    pub fn set_number(&mut self, slot: u32, number: u32) {
+        if let Some(member) = self.get_mut(slot) {
+            member.number = number;
+        }
+    }
+
     /// The member at a position of the unordered list, `0..len`.
     pub fn at(&self, position: u64) -> Option<u32> {
         self.live.get(position as usize).copied()
