@@ -330,16 +330,18 @@ fn moving_a_descriptor_is_left_out() {
 fn a_skip_is_told_and_listed() {
     let dir = tempfile::tempdir().expect("a directory");
     let list = dir.path().join("skips");
-    tools::skip_into("example-one", "no such program", Some(&list), None);
-    tools::skip_into("example-two", "no such program", Some(&list), Some(OsStr::new("0")));
+    let mut said = Vec::new();
+    tools::skip_into(&mut said, "one", "no such program", Some(&list), None);
+    tools::skip_into(&mut said, "two", "no such program", Some(&list), Some(OsStr::new("0")));
+    assert_eq!(said, b"skipped: one: no such program\nskipped: two: no such program\n");
     let text = std::fs::read_to_string(&list).expect("it was written");
-    assert_eq!(text, "example-one: no such program\nexample-two: no such program\n");
+    assert_eq!(text, "one: no such program\ntwo: no such program\n");
 }
 
 #[test]
-#[should_panic(expected = "example-three may not be skipped (IOSCORE_NO_SKIP=1): no such program")]
+#[should_panic(expected = "three may not be skipped (IOSCORE_NO_SKIP=1): no such program")]
 fn where_no_skip_is_allowed_a_skip_fails() {
-    tools::skip_into("example-three", "no such program", None, Some(OsStr::new("1")));
+    tools::skip_into(&mut Vec::new(), "three", "no such program", None, Some(OsStr::new("1")));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Names the file that collects one `NAME: REASON` line per skipped test.
@@ -44,17 +44,25 @@ pub fn need<const N: usize>(test: &str, programs: [&str; N]) -> Option<[PathBuf;
 /// With `IOSCORE_NO_SKIP=1` in the environment.
 pub fn skip(test: &str, reason: &str) {
     let list = std::env::var_os(SKIP_LIST).filter(|name| !name.is_empty());
-    skip_into(test, reason, list.as_deref().map(Path::new), std::env::var_os(NO_SKIP).as_deref());
+    // Straight to the stream: the test runner swallows what the print macros of a passing test say.
+    let no_skip = std::env::var_os(NO_SKIP);
+    skip_into(&mut std::io::stderr(), test, reason, list.as_deref().map(Path::new), no_skip.as_deref());
 }
 
-/// [`skip`] with its environment given: the file to append to, and the value of `IOSCORE_NO_SKIP`.
-pub fn skip_into(test: &str, reason: &str, list: Option<&Path>, no_skip: Option<&OsStr>) {
-    // Straight to the stream: the test runner swallows what the print macros of a passing test say.
-    let _ = writeln!(std::io::stderr(), "skipped: {test}: {reason}");
+/// [`skip`] with its surroundings given: where to say it, the file to append to, the value of
+/// `IOSCORE_NO_SKIP`.
+pub fn skip_into(
+    say: &mut dyn Write,
+    test: &str,
+    reason: &str,
+    list: Option<&Path>,
+    no_skip: Option<&OsStr>,
+) {
+    // One write a line, so that tests running side by side do not mix theirs.
+    say.write_all(format!("skipped: {test}: {reason}\n").as_bytes()).expect("a skip can be told");
     if let Some(file) = list {
         let mut file =
             OpenOptions::new().create(true).append(true).open(file).expect("the list of skips opens");
-        // One write a line, so that tests running side by side do not mix theirs.
         file.write_all(format!("{test}: {reason}\n").as_bytes()).expect("the list of skips takes a line");
     }
     assert!(no_skip != Some(OsStr::new("1")), "{test} may not be skipped ({NO_SKIP}=1): {reason}");
