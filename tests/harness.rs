@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use common::calls::{self, against, key};
-use common::select::without_descriptor_moves;
+use common::select::{passes, without_descriptor_moves};
 use common::strace::{Syscall, Unreadable, parse};
 use common::{Multiset, Trace, assert_same, tools};
 
@@ -315,6 +315,14 @@ fn marks_that_do_not_pair_are_errors() {
     assert_eq!(error(begin), "the trace holds no mark ioscore:end:p");
     assert_eq!(error(&[begin, begin, end].concat()), "the trace holds more than one mark ioscore:begin:p");
     assert_eq!(error(&[end, begin].concat()), "phase p ends before it begins");
+}
+
+#[test]
+fn passes_lie_between_edges() {
+    let trace = trace("1  a() = 0\n1  e() = 0\n1  b() = 0\n1  c() = 0\n1  e() = 0\n1  e() = 0\n1  d() = 0\n");
+    let names = |pass: &[Syscall]| pass.iter().map(|call| call.name.clone()).collect::<Vec<_>>();
+    let passes: Vec<_> = passes(&trace.calls, |call| call.name == "e").into_iter().map(names).collect();
+    assert_eq!(passes, [vec!["b".to_owned(), "c".to_owned()], vec![]]);
 }
 
 #[test]

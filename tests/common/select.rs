@@ -78,17 +78,9 @@ impl Window {
 }
 
 impl Trace {
-    /// The calls whose path or descriptor lies at or under `work`, and every `sync`.
-    /// For the originals.
-    ///
-    /// # Panics
-    /// When the program changed its directory and then used relative paths, which are not followed.
+    /// [`under`] of the whole trace.
     pub fn under(&self, work: &Path) -> Vec<&Syscall> {
-        let moved =
-            self.calls.iter().any(|c| matches!(c.name.as_str(), "chdir" | "fchdir") && c.ret == Some(0));
-        assert!(!moved, "the program changes its directory, which is not followed");
-        let counts = |c: &&Syscall| c.name == "sync" || c.paths.iter().any(|path| path.starts_with(work));
-        self.calls.iter().filter(counts).collect()
+        under(&self.calls, work)
     }
 
     /// All that overlaps the time between `ioscore:begin:<phase>` and `ioscore:end:<phase>`, of all
@@ -117,6 +109,24 @@ impl Trace {
         }
         Ok(Window { files: Multiset::of(files), other: names })
     }
+}
+
+/// The calls whose path or descriptor lies at or under `work`, and every `sync`. For the originals.
+///
+/// # Panics
+/// When the program changed its directory: relative paths would then be taken for others.
+pub fn under<'a>(calls: &'a [Syscall], work: &Path) -> Vec<&'a Syscall> {
+    let moved = calls.iter().any(|c| matches!(c.name.as_str(), "chdir" | "fchdir") && c.ret == Some(0));
+    assert!(!moved, "the program changes its directory, which is not followed");
+    let counts = |c: &&Syscall| c.name == "sync" || c.paths.iter().any(|path| path.starts_with(work));
+    calls.iter().filter(counts).collect()
+}
+
+/// The calls between each two of `edge` that follow one another, for programs that do the same
+/// thing again and again. What comes before the first and after the last is left out.
+pub fn passes(calls: &[Syscall], edge: impl Fn(&Syscall) -> bool) -> Vec<&[Syscall]> {
+    let edges: Vec<usize> = (0..calls.len()).filter(|&i| edge(&calls[i])).collect();
+    edges.windows(2).map(|pair| &calls[pair[0] + 1..pair[1]]).collect()
 }
 
 /// Leaves out what only moves a descriptor to another number: a `dup2` and the `close` of the old
