@@ -1,9 +1,12 @@
 //! What the user wrote: loading, places, units, expressions, parameters, cases, suites.
 
+mod calculator;
 pub mod diagnostic;
 pub mod distribution;
+pub mod expression;
 pub mod names;
 pub mod node;
+pub mod params;
 pub mod shape;
 pub mod template;
 pub mod units;
