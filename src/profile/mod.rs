@@ -1,6 +1,8 @@
 //! What the user wrote: loading, places, units, expressions, parameters, cases, suites.
 
+mod body;
 mod calculator;
+mod clashes;
 pub mod diagnostic;
 pub mod distribution;
 pub mod expression;
