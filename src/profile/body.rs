@@ -89,15 +89,13 @@ impl Renderer<'_> {
             !node.entries().iter().any(|(key, _)| matches!(key.as_str(), "phase" | "phases" | "groups"));
         let entries = all(node.entries().iter().filter(|(key, _)| key != "when").map(|(key, value)| {
             let rendered = match key.as_str() {
-                // A verb without object is written as null; it stays, or the step would be gone.
-                verb if is_step && value.value == Value::Null && self.verbs.contains(verb) => {
-                    return Ok(Some((key.clone(), value.clone())));
-                }
                 "steps" | "phases" | "mix" => self.list(value)?,
                 "groups" => self.groups(value)?,
                 _ => self.plain(value)?,
             };
-            Ok((rendered.value != Value::Null).then(|| (key.clone(), rendered)))
+            // A verb without object is written as null; it stays, or the step would be gone.
+            let stays = rendered.value != Value::Null || (is_step && self.verbs.contains(key));
+            Ok(stays.then(|| (key.clone(), rendered)))
         }))?;
         Ok(Some(Node { value: Value::Map(entries.into_iter().flatten().collect()), ..node.clone() }))
     }
@@ -215,7 +213,7 @@ mod tests {
                  groups: {x: {when: not deep, steps: [sync]}, y: {steps: [{when: deep, sync: }]}}
                - phase: e
                  steps:
-                   - {fsync: , when: flush == 'first'}
+                   - {fsync: '{{ rate }}', when: flush == 'first'}
                    - {when: not deep, steps: [sync]}
                    - {when: deep, repeat: 2, steps: [{close: , when: not deep}, close]}
                    - mix: [{weight: 1, when: not deep, write: 1}, {weight: 2, write: 2}]",

@@ -28,7 +28,8 @@ pub struct Facts {
 impl Facts {
     pub const NAMES: [&str; 5] = ["cpus", "memory", "free_space", "page_size", "target_block"];
 
-    fn get(&self, name: &str) -> Option<(&'static str, u64)> {
+    /// A fact by its name.
+    pub fn get(&self, name: &str) -> Option<(&'static str, u64)> {
         let values = [self.cpus, self.memory, self.free_space, self.page_size, self.target_block];
         Facts::NAMES.into_iter().zip(values).find(|(fact, _)| *fact == name)
     }
