@@ -1,5 +1,11 @@
 //! What the user wrote: loading, places, units, expressions, parameters, cases, suites.
 
+pub mod decode;
 pub mod diagnostic;
+pub mod load;
+pub mod locate;
 pub mod node;
+mod raw;
 pub mod shape;
+pub mod source;
+mod syntax;
