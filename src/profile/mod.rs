@@ -7,6 +7,7 @@ pub mod locate;
 pub mod names;
 pub mod node;
 mod raw;
+pub mod render;
 pub mod shape;
 pub mod source;
 mod syntax;
