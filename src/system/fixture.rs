@@ -9,6 +9,12 @@ use super::files::Root;
 /// A root directory that goes away with the value.
 pub struct Fixture(tempfile::TempDir);
 
+impl Default for Fixture {
+    fn default() -> Fixture {
+        Fixture::new()
+    }
+}
+
 impl Fixture {
     pub fn new() -> Fixture {
         Fixture(tempfile::tempdir().expect("a temporary directory"))
