@@ -1,1 +1,4 @@
-//! See ARCHITECTURE.md.
+//! Running cases, suites and whole sessions, and turning what was counted into numbers.
+
+pub mod numbers;
+mod tally;
