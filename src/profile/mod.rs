@@ -12,7 +12,9 @@ pub mod names;
 pub mod node;
 pub mod params;
 
+pub mod results;
 pub mod shape;
+pub mod suite;
 pub mod template;
 pub mod units;
 mod yaml;
