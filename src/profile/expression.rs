@@ -82,6 +82,14 @@ impl Scope {
         self.names.get(name)
     }
 
+    /// What calculations see of a name.
+    pub fn computed(&self, name: &str) -> Option<Computed> {
+        match self.names.get(name) {
+            Some(binding) => Some(binding.computed.clone()),
+            None => self.facts.get(name).map(|(_, value)| Computed::from(value)),
+        }
+    }
+
     /// The facts that what was rendered so far depends on.
     pub fn used(&self) -> &BTreeSet<&'static str> {
         &self.used
