@@ -32,7 +32,7 @@ pub fn check_structure(node: &Node, what: What, verbs: &[Verb]) -> Vec<Diagnosti
         .get("files")
         .map(|files| files.entries().iter().map(|(name, _)| name.as_str()).collect())
         .unwrap_or_default();
-    let mut walk = Walk { verbs, sets: (!not_yet).then_some(sets), found: Vec::new() };
+    let mut walk = Walk { verbs, sets: (!not_yet).then_some(sets), found: Vec::new(), listed: false };
     walk.file(node, what);
     let mut found = walk.found;
     if found.iter().all(|found| found.severity != Severity::Error) {
@@ -48,6 +48,8 @@ pub(super) struct Walk<'a> {
     /// Names of the sets of files; `None` where other keys may bring more of them.
     sets: Option<Vec<&'a str>>,
     pub(super) found: Vec<Diagnostic>,
+    /// Whether a message has listed all verbs already.
+    pub(super) listed: bool,
 }
 
 impl Walk<'_> {

@@ -95,6 +95,12 @@ fn in_order<'d>(diagnostics: &'d [Diagnostic], sources: &Sources) -> Vec<(Option
         let file = diagnostic.place.as_ref().map(|place| place.file);
         (file, span.as_ref().map(|span| span.range.start))
     });
+    // What an alias repeats is wrong once, where it is written.
+    found.dedup_by(|later, first| {
+        later.0.is_some()
+            && later.0 == first.0
+            && (later.1.code, &later.1.message) == (first.1.code, &first.1.message)
+    });
     found
 }
 
