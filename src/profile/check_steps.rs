@@ -205,7 +205,7 @@ impl<'a> Walk<'a> {
                 None => self.unknown_argument(key, value, verb, &fields),
             }
         }
-        self.required(node, verb.args);
+        self.required(node, verb.args, Some((verb.name, &object.place)));
         if verb.args.iter().any(|field| field.name == "repeat") {
             self.ends(node);
         }

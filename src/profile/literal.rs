@@ -22,7 +22,7 @@ pub fn check(node: &Node, kind: &Kind, sets: Option<&[&str]>) -> Vec<Diagnostic>
         return Vec::new();
     }
     match kind {
-        Kind::Count => error(units::count(node)),
+        Kind::Count => count(node),
         Kind::Size => size(node),
         Kind::Duration => error(units::duration(node)),
         Kind::Percent => error(units::percent(node)),
@@ -51,6 +51,21 @@ pub fn wrong(node: &Node, code: &'static str, expected: &str) -> Diagnostic {
 
 fn error<T>(result: Result<T, Diagnostic>) -> Vec<Diagnostic> {
     result.err().into_iter().collect()
+}
+
+fn count(node: &Node) -> Vec<Diagnostic> {
+    let Err(found) = units::count(node) else { return Vec::new() };
+    let text = node.text().unwrap_or("").trim();
+    let digits: String = text.chars().filter(|c| !"_,' ".contains(*c)).collect();
+    let number = digits.trim_start_matches('0');
+    if number.is_empty() || !number.chars().all(|c| c.is_ascii_digit()) {
+        return vec![found];
+    }
+    vec![match text {
+        _ if digits != text => found.help(format!("write {number}: digits are not grouped")),
+        _ if digits != number => found.help(format!("write {number}, or 0o{number} if it is octal")),
+        _ => found.help(format!("write {number} without quotes")),
+    }]
 }
 
 fn size(node: &Node) -> Vec<Diagnostic> {
@@ -219,7 +234,8 @@ fn number(node: &Node) -> Vec<Diagnostic> {
     match &node.value {
         Value::Int(value) if *value >= 0 => Vec::new(),
         Value::Float(value) if *value >= 0.0 => Vec::new(),
-        _ => constant(node),
+        Value::Text(text) if text.starts_with(|c: char| c.is_ascii_digit()) => constant(node),
+        _ => vec![wrong(node, "invalid-number", "a number").help("write a number such as 1.1, or a size")],
     }
 }
 
@@ -374,7 +390,11 @@ fn parts_of(
             false => found.push(unknown(value, key, "key", parts)),
         }
     }
-    for part in parts.iter().filter(|part| node.get(part).is_none()) {
+    let misspelt = |part: &&&str| {
+        let odd = entries.iter().filter(|(key, _)| !parts.contains(&key.as_str()));
+        odd.filter_map(|(key, _)| names::nearest(key, parts)).any(|meant| meant == **part)
+    };
+    for part in parts.iter().filter(|part| node.get(part).is_none()).filter(|part| !misspelt(part)) {
         found.push(
             Diagnostic::error("missing-key", &node.place, format!("`{name}` needs `{part}`"))
                 .at_key()
@@ -416,6 +436,10 @@ fn at(node: &Node) -> Vec<Diagnostic> {
                     }
                 }
                 found
+            }
+            [(key, value)] if !language::DISTRIBUTIONS.iter().any(|row| row.0 == key) => {
+                let rows = language::DISTRIBUTIONS.iter().map(|row| row.0);
+                vec![unknown(value, key, "place", &["stride"].into_iter().chain(rows).collect::<Vec<_>>())]
             }
             _ => distribution(node),
         },

@@ -29,11 +29,9 @@ pub fn render(diagnostics: &[Diagnostic], sources: &Sources, colour: bool) -> St
                 let text = sources.text(span.file);
                 let mut range = span.range.clone();
                 if range.is_empty() {
-                    // A caret needs something to stand under.
-                    range.end += text
-                        .get(range.start..)
-                        .and_then(|rest| rest.chars().next())
-                        .map_or(0, char::len_utf8);
+                    // A caret needs something on its own line to stand under.
+                    let next = text.get(range.start..).and_then(|rest| rest.chars().next());
+                    range.end += next.filter(|next| !"\r\n".contains(*next)).map_or(0, char::len_utf8);
                 }
                 group = group.element(
                     Snippet::source(text)
