@@ -197,11 +197,8 @@ fn check_names(segments: &[Segment], purpose: Purpose) -> Result<(), Fault> {
     for segment in segments {
         match segment {
             Segment::Literal(bytes) => shortest.extend_from_slice(bytes),
-            Segment::Number(f) | Segment::Worker(f) | Segment::Clock(f) => {
-                shortest.extend(std::iter::repeat_n(
-                    b'x',
-                    f.width.max(1) * f.fill.len_utf8().min(f.width.max(1)),
-                ));
+            Segment::Number(format) | Segment::Worker(format) | Segment::Clock(format) => {
+                shortest.extend(std::iter::repeat_n(b'x', format.width.max(1)));
             }
             Segment::Random(length) | Segment::Digits(length) => {
                 shortest.extend(std::iter::repeat_n(b'x', *length));
