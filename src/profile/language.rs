@@ -94,7 +94,7 @@ pub const NOT_YET: &[(&str, &str)] = &[
 
 const REPRODUCES: &[Field] = &[
     Field::required("tool", Text, "name of the tool"),
-    Field::new("version", Text, "its version, in quotes"),
+    Field::required("version", Text, "its version, in quotes"),
     Field::new("comparable_with", Kind::ListOf(&Text), "the published tests whose numbers can be compared"),
 ];
 

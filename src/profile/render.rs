@@ -42,7 +42,7 @@ pub fn render(diagnostics: &[Diagnostic], sources: &Sources, colour: bool) -> St
             (None, Some(place)) => group = group.element(Origin::path(sources.name(place.file))),
             (None, None) => {}
         }
-        for help in &diagnostic.help {
+        for help in diagnostic.help.iter().filter(|help| !help.is_empty()) {
             group = group.element(Level::HELP.message(&**help));
         }
         out.push_str(renderer.render(&[group]).trim_end());
