@@ -264,4 +264,4 @@ fn last_second(out: &mut Numbers, prefix: &str, executions: &[tally::Execution],
 
 #[cfg(test)]
 #[path = "numbers_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -14,7 +14,7 @@ fn group(name: &str, workers: (u32, u32), measured: bool) -> GroupPlan {
     GroupPlan { name: name.into(), workers, code: Vec::new(), ends_phase: false, measured }
 }
 
-fn plan(stats: Vec<StatPlan>, groups: Vec<GroupPlan>) -> Plan {
+pub(in crate::run) fn plan(stats: Vec<StatPlan>, groups: Vec<GroupPlan>) -> Plan {
     let phase =
         PhasePlan { name: "work".into(), measured: true, groups, stats, expected: Expected::Unknown };
     Plan {

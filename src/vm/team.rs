@@ -30,7 +30,7 @@ pub struct WorkerPhase {
     pub end: Nanos,
     /// When its program ended.
     pub left: Nanos,
-    /// Time in steps that are not measured.
+    /// Time in steps that are not measured, up to `end`.
     pub excluded: Nanos,
     /// Most it was behind a rate it should keep.
     pub lag: Nanos,
@@ -330,7 +330,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
                 start: worker.first_start,
                 end: worker.last_end,
                 left,
-                excluded: worker.excluded,
+                excluded: worker.excluded_before_end,
                 lag: worker.lag,
                 intervals: worker.take_intervals(),
                 stats: std::mem::take(&mut worker.stats),

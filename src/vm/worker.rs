@@ -125,6 +125,8 @@ pub struct Worker<O: Os> {
     pub last_end: Nanos,
     /// Nanoseconds spent in steps that are not measured.
     pub excluded: Nanos,
+    /// The part of it that lies before the last counted operation.
+    pub excluded_before_end: Nanos,
     /// Nanoseconds behind schedule, where a rate is kept.
     pub lag: Nanos,
 
@@ -209,6 +211,7 @@ impl<O: Os> Worker<O> {
             first_start: 0,
             last_end: 0,
             excluded: 0,
+            excluded_before_end: 0,
             lag: 0,
             hands: vec![Hand::default(); sets],
             pools: pools.collect(),
@@ -235,7 +238,7 @@ impl<O: Os> Worker<O> {
         self.window_end = Nanos::MAX;
         self.ramp_until = 0;
         (self.passes, self.moved_ops, self.moved_bytes) = (0, 0, 0);
-        (self.excluded, self.lag, self.exhausted) = (0, 0, false);
+        (self.excluded, self.excluded_before_end, self.lag, self.exhausted) = (0, 0, 0, false);
         (self.claim, self.pass_limit, self.exhausted_exit) = (None, None, None);
         self.reported = (0, 0);
         self.turns.fill(0);
@@ -310,7 +313,7 @@ impl<O: Os> Worker<O> {
         (self.first_start, self.last_end) = (at, at);
         self.intervals = self.intervals.take().map(|_| Intervals::new(at, SECOND));
         self.ramp_until = 0;
-        self.excluded = 0;
+        (self.excluded, self.excluded_before_end) = (0, 0);
     }
 
     /// Ends a loop over an amount when nothing of it is left for `bytes` more. Called before
@@ -398,6 +401,7 @@ impl<O: Os> Worker<O> {
             Some(s) => {
                 s.count(bytes, requested, latency);
                 self.last_end = t;
+                self.excluded_before_end = self.excluded;
             }
             None => self.excluded += latency,
         }

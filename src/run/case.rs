@@ -1,0 +1,233 @@
+//! One case, once, on one target: a run directory, a team of workers, and somebody who watches.
+//!
+//! Gives what was counted or why there is nothing. Repeats, suites and records are not known here.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use super::progress::{Progress, TICK};
+use super::stop::Stop;
+use super::{numbers, reason};
+use crate::os::Os;
+use crate::os::linux::resolve::Resolver;
+use crate::os::linux::{Clock, Context, Linux, RunDir};
+use crate::plan::instr::{Direct, Layout, Plan};
+use crate::profile::suite::Cache;
+use crate::record::{Directness, Effective, NoResult, Reason};
+use crate::vm::random::StreamKey;
+use crate::vm::shared::{Shared, lock};
+use crate::vm::team::{self, TeamOptions, TeamRun, Watcher};
+
+/// Longest part of a run's name in the name of its directory, in bytes.
+const NAME: usize = 100;
+
+/// What is to be run.
+pub struct Job<'a> {
+    pub plan: &'a Arc<Plan>,
+    /// The directory to work under.
+    pub target: &'a Path,
+    /// Kind of its file system, for what can be said of its caches.
+    pub file_system: Option<&'a str>,
+    pub run_name: &'a str,
+    pub key: StreamKey,
+    pub cache: Cache,
+    /// Leaves the files where they are.
+    pub keep: bool,
+    /// Shows the begin and end of phases to tracers.
+    pub mark: bool,
+}
+
+/// What came of it.
+pub struct Done {
+    pub outcome: Result<Counted, (NoResult, Reason)>,
+    /// What the user should know besides: files that were kept or could not be removed.
+    pub notes: Vec<String>,
+}
+
+/// What was counted.
+pub struct Counted {
+    pub team: TeamRun,
+    /// The wall clock in ns since 1970 when the run's clock stood at 0.
+    pub epoch_ns: u64,
+    /// From making the first file to removing the last, in seconds.
+    pub elapsed_s: f64,
+    pub effective: Effective,
+}
+
+/// Runs it. A request to stop ends it early and cleans up.
+pub fn run(job: &Job, stop: &Stop, progress: &Progress) -> Done {
+    let began = Instant::now();
+    let mut notes = Vec::new();
+    let directory = match RunDir::create(job.target, shortened(job.run_name)) {
+        Ok(directory) => directory,
+        Err(error) => {
+            let mut why = Reason::new(format!("making the run directory: {}", reason::of_target(&error)));
+            why.errno = error
+                .raw_os_error()
+                .and_then(|number| crate::os::errno::name(crate::os::Errno(number)))
+                .map(str::to_string);
+            return Done { outcome: Err((NoResult::Failed, why)), notes };
+        }
+    };
+    let outcome = in_directory(job, &directory, stop, progress);
+    if job.keep {
+        match directory.keep() {
+            Ok(path) => notes.push(format!("kept: {}", path.display())),
+            Err(error) => notes.push(format!("keeping the run directory: {error}")),
+        }
+    } else {
+        let path = directory.path();
+        if let Err(left) = directory.remove() {
+            let first = left.first().map(|l| format!("{}: {}", l.path, l.errno)).unwrap_or_default();
+            notes.push(format!("could not remove all of {}: {first}; see `ioscore clean`", path.display()));
+        }
+    }
+    let outcome = outcome.map(|counted| Counted { elapsed_s: began.elapsed().as_secs_f64(), ..counted });
+    Done { outcome, notes }
+}
+
+fn in_directory(
+    job: &Job,
+    directory: &RunDir,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<Counted, (NoResult, Reason)> {
+    let root = directory.root_owned().map_err(|error| {
+        (NoResult::Failed, Reason::new(format!("opening the run directory again: {error}")))
+    })?;
+    let clock = Arc::new(Clock::new());
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+    let epoch_ns = wall.saturating_sub(clock.now());
+    let context = Context::new(root, clock);
+    let shared = Arc::new(Shared::new(job.plan));
+    let eyes = Eyes { job, context: &context, cache: Mutex::default(), phase: Mutex::default() };
+    let options =
+        TeamOptions { key: job.key, epoch: (epoch_ns / 1_000_000_000) as i64, mark: job.mark };
+    let team = std::thread::scope(|scope| {
+        let (done, news) = mpsc::channel::<()>();
+        let (eyes, shared, context) = (&eyes, &shared, &context);
+        let leader = scope.spawn(move || {
+            // Dropped with the thread, also when it panics: the watcher wakes up either way.
+            let _done = done;
+            team::run(job.plan, shared, |_| Linux::new(context), options, eyes)
+        });
+        while news.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            if stop.requested() {
+                shared.abort();
+            }
+            let phase = lock(&eyes.phase).clone();
+            let load = |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
+            progress.tick(job.plan, phase.as_deref(), load(&shared.ops), load(&shared.bytes));
+        }
+        leader.join()
+    });
+    let Ok(team) = team else {
+        return Err((NoResult::Failed, Reason::new("the program itself failed; please report this as a bug")));
+    };
+    if let Some((worker, fault)) = &team.fault {
+        return Err(reason::of_fault(job.plan, *worker, fault));
+    }
+    if team.aborted || stop.requested() {
+        return Err((NoResult::Interrupted, Reason::new("interrupted while it ran")));
+    }
+    let cache = lock(&eyes.cache).take();
+    let effective = effective(job.plan, &team, &context, cache);
+    Ok(Counted { team, epoch_ns, elapsed_s: 0.0, effective })
+}
+
+/// Watches from the leader's thread.
+struct Eyes<'a> {
+    job: &'a Job<'a>,
+    context: &'a Arc<Context>,
+    /// What became of the caches.
+    cache: Mutex<Option<String>>,
+    /// The phase that runs.
+    phase: Mutex<Option<String>>,
+}
+
+impl Watcher for Eyes<'_> {
+    fn phase_begins(&self, plan: &Plan, phase: u16) {
+        if let Some(phase) = plan.phases.get(usize::from(phase)) {
+            *lock(&self.phase) = Some(phase.name.clone());
+        }
+    }
+
+    /// The files lie there: now is the moment to forget them.
+    fn laid_out(&self) {
+        let said = match self.job.cache {
+            Cache::Keep => "kept".to_string(),
+            Cache::Drop => drop_caches(self.context, self.job.file_system),
+        };
+        *lock(&self.cache) = Some(said);
+    }
+}
+
+fn drop_caches(context: &Arc<Context>, file_system: Option<&str>) -> String {
+    let mut machine = Linux::new(context);
+    let dropped = machine.sync().and_then(|()| machine.drop_caches());
+    match (dropped, file_system) {
+        // Its cache (the ARC) is no page cache.
+        (Ok(()), Some("zfs")) => "page cache dropped; the cache of ZFS (ARC) is not".into(),
+        (Ok(()), _) => "dropped".into(),
+        (Err(errno), _) => format!("not dropped: {errno}; dropping caches needs root"),
+    }
+}
+
+/// What was in force, as far as running it tells.
+fn effective(plan: &Plan, team: &TeamRun, context: &Context, cache: Option<String>) -> Effective {
+    let (read, written) = numbers::moved(plan, team);
+    let mut fallbacks = Vec::new();
+    if matches!(context.resolver(), Resolver::Walk) {
+        fallbacks.push("openat2 is missing: paths are walked component by component".to_string());
+    }
+    if !team.own_tables {
+        fallbacks.push("unshare(CLONE_FILES) is refused: workers share one descriptor table".to_string());
+    }
+    let direct_flag = |flags: i32| flags & libc::O_DIRECT != 0;
+    let direct = plan.engine.direct != Direct::Never
+        || plan.args.iter().any(|args| direct_flag(args.opening.flags))
+        || plan.sets.iter().any(|set| set.kept_open.is_some_and(direct_flag));
+    let layouts = plan.sets.iter().filter(|set| set.count > 0 && !set.memory);
+    let mut layouts: Vec<&str> = layouts
+        .map(|set| match set.layout {
+            Layout::Written => "written",
+            Layout::Fallocated => "fallocated",
+            Layout::None => "holes",
+        })
+        .collect();
+    layouts.sort_unstable();
+    layouts.dedup();
+    Effective {
+        // Whether the flag had an effect is for others to find out.
+        direct: Some(if direct { Directness::Unknown } else { Directness::Buffered }),
+        cache,
+        layout: (!layouts.is_empty()).then(|| layouts.join(", ")),
+        application_read_bytes: Some(read),
+        application_written_bytes: Some(written),
+        fallbacks,
+        ..Effective::default()
+    }
+}
+
+/// The beginning of a name that is short enough for a directory.
+fn shortened(name: &str) -> &str {
+    let mut end = name.len().min(NAME);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.get(..end).unwrap_or("run")
+}
+
+/// Removes leftovers of dead runs under a target before a run: never, they are only named.
+pub fn leftovers(target: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(target).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ioscore-run-"))
+                && path.join(".ioscore-run").exists()
+        })
+        .collect()
+}
