@@ -3,6 +3,10 @@
 pub mod errno;
 pub mod linux;
 pub mod machine;
+pub mod path;
 pub mod sim;
+
+#[cfg(test)]
+mod tests;
 
 pub use machine::*;

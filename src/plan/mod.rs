@@ -1,1 +1,3 @@
-//! See ARCHITECTURE.md.
+//! From a bound case to a plan: what will happen, with nothing left to decide.
+
+pub mod instr;

@@ -1,1 +1,21 @@
 //! Linux: system calls, the run directory, the clock. The only place with `unsafe`.
+//!
+//! Page-aligned buffers need none of it: whoever wants one takes a `Vec<u8>` one page longer
+//! than asked for and uses the part that starts at the first multiple of the page size.
+
+pub mod calls;
+pub mod clock;
+pub mod data;
+pub mod engine;
+pub mod limits;
+pub mod marker;
+pub mod probe;
+pub mod removal;
+pub mod resolve;
+pub mod rundir;
+pub mod worker;
+
+pub use clock::Clock;
+pub use limits::{ignore_file_size_signal, is_root, raise_descriptor_limit};
+pub use rundir::{Cleaned, CleanedState, RunDir, clean};
+pub use worker::{Context, Linux};

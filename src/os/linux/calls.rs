@@ -1,0 +1,353 @@
+//! Thin wrappers of system calls: one function, one call.
+//!
+//! Names here are bare, or their parent directory has been resolved: see `resolve` for what
+//! keeps a path beneath its directory. Nothing here knows workers, plans or the run directory.
+
+use crate::os::machine::{Advice, Call, Errno, Fd, FsStat, Lock, Space, Stat, Whence};
+use std::ffi::{CStr, c_int};
+use std::os::fd::{FromRawFd, OwnedFd};
+
+/// The error number of the last call of the C library in this thread.
+#[cold]
+pub fn last() -> Errno {
+    Errno(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
+}
+
+/// The value of a call that answers -1 where it failed.
+#[inline]
+fn value<T: Into<i64> + Copy>(returned: T) -> Call<T> {
+    if returned.into() == -1 { Err(last()) } else { Ok(returned) }
+}
+
+/// Success or the error of a call that answers -1 where it failed.
+#[inline]
+fn done<T: Into<i64> + Copy>(returned: T) -> Call<()> {
+    value(returned).map(|_| ())
+}
+
+/// Repeats a call as long as a signal interrupts it.
+#[inline]
+fn retry<T>(mut call: impl FnMut() -> Call<T>) -> Call<T> {
+    loop {
+        match call() {
+            Err(Errno(libc::EINTR)) => {}
+            done => return done,
+        }
+    }
+}
+
+/// A descriptor that closes itself.
+///
+/// `fd` must have just come from an opening call and have no other owner.
+pub fn owned(fd: Fd) -> OwnedFd {
+    // SAFETY: the opening calls of this module hand out each descriptor once.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+// --- opening -------------------------------------------------------------------------------
+
+/// Argument of `openat2` (`struct open_how` of linux/openat2.h, version 0, 24 bytes).
+#[repr(C)]
+struct OpenHow {
+    flags: u64,
+    mode: u64,
+    resolve: u64,
+}
+
+/// `openat2` (Linux 5.6). `resolve` is `libc::RESOLVE_*`.
+#[inline]
+pub fn openat2(dir: Fd, path: &CStr, flags: i32, mode: u32, resolve: u64) -> Call<Fd> {
+    // openat2 refuses a mode where nothing can be created; open and openat ignore it.
+    let creates = flags & libc::O_CREAT != 0 || flags & libc::O_TMPFILE == libc::O_TMPFILE;
+    let mode = if creates { u64::from(mode & 0o7777) } else { 0 };
+    let how = OpenHow { flags: u64::from(flags as u32), mode, resolve };
+    let size = size_of::<OpenHow>();
+    // SAFETY: path ends in NUL, `how` lives through the call and `size` is its size.
+    retry(|| value(unsafe { libc::syscall(libc::SYS_openat2, dir, path.as_ptr(), &how, size) }))
+        .map(|fd| fd as Fd)
+}
+
+/// `openat`. Follows symbolic links unless `flags` forbids it.
+#[inline]
+pub fn openat(dir: Fd, path: &CStr, flags: i32, mode: u32) -> Call<Fd> {
+    // SAFETY: path ends in NUL.
+    retry(|| value(unsafe { libc::openat(dir, path.as_ptr(), flags, mode) }))
+}
+
+/// `close`. Never repeated: Linux has released the descriptor even where a signal interrupted.
+#[inline]
+pub fn close(fd: Fd) -> Call<()> {
+    // SAFETY: takes a number; the worker owns the descriptors it opened.
+    match done(unsafe { libc::close(fd) }) {
+        Err(Errno(libc::EINTR)) => Ok(()),
+        answer => answer,
+    }
+}
+
+// --- open files ----------------------------------------------------------------------------
+
+#[inline]
+pub fn seek(fd: Fd, offset: i64, whence: Whence) -> Call<u64> {
+    let whence = match whence {
+        Whence::Start => libc::SEEK_SET,
+        Whence::Current => libc::SEEK_CUR,
+        Whence::End => libc::SEEK_END,
+    };
+    // SAFETY: takes numbers only.
+    value(unsafe { libc::lseek64(fd, offset, whence) }).map(|at| at as u64)
+}
+
+pub fn truncate(fd: Fd, size: u64) -> Call<()> {
+    // SAFETY: takes numbers only. A size beyond i64 is negative to the kernel: EINVAL.
+    retry(|| done(unsafe { libc::ftruncate64(fd, size as i64) }))
+}
+
+pub fn allocate(fd: Fd, how: Space, offset: u64, len: u64) -> Call<()> {
+    let mode = match how {
+        Space::Allocate => 0,
+        Space::KeepSize => libc::FALLOC_FL_KEEP_SIZE,
+        Space::Punch => libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
+        Space::Zero => libc::FALLOC_FL_ZERO_RANGE,
+    };
+    // SAFETY: takes numbers only.
+    retry(|| done(unsafe { libc::fallocate64(fd, mode, offset as i64, len as i64) }))
+}
+
+pub fn advise(fd: Fd, offset: u64, len: u64, advice: Advice) -> Call<()> {
+    let advice = match advice {
+        Advice::Normal => libc::POSIX_FADV_NORMAL,
+        Advice::Sequential => libc::POSIX_FADV_SEQUENTIAL,
+        Advice::Random => libc::POSIX_FADV_RANDOM,
+        Advice::WillNeed => libc::POSIX_FADV_WILLNEED,
+        Advice::DontNeed => libc::POSIX_FADV_DONTNEED,
+        Advice::NoReuse => libc::POSIX_FADV_NOREUSE,
+    };
+    // SAFETY: takes numbers only. This one returns its error instead of setting errno.
+    match unsafe { libc::posix_fadvise64(fd, offset as i64, len as i64, advice) } {
+        0 => Ok(()),
+        errno => Err(Errno(errno)),
+    }
+}
+
+pub fn copy_range(from: Fd, at: u64, to: Fd, to_at: u64, len: usize) -> Call<usize> {
+    let (mut at, mut to_at) = (at as i64, to_at as i64);
+    // SAFETY: both offsets live through the call.
+    retry(|| value(unsafe { libc::copy_file_range(from, &mut at, to, &mut to_at, len, 0) } as i64))
+        .map(|n| n as usize)
+}
+
+pub fn fsync(fd: Fd) -> Call<()> {
+    // SAFETY: takes a number only.
+    retry(|| done(unsafe { libc::fsync(fd) }))
+}
+
+pub fn fdatasync(fd: Fd) -> Call<()> {
+    // SAFETY: takes a number only.
+    retry(|| done(unsafe { libc::fdatasync(fd) }))
+}
+
+/// Starts and awaits the writing of a range; no promise about metadata or the device's cache.
+pub fn sync_range(fd: Fd, offset: u64, len: u64) -> Call<()> {
+    let flags =
+        libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // SAFETY: takes numbers only.
+    retry(|| done(unsafe { libc::sync_file_range(fd, offset as i64, len as i64, flags) }))
+}
+
+pub fn syncfs(fd: Fd) -> Call<()> {
+    // SAFETY: takes a number only.
+    retry(|| done(unsafe { libc::syncfs(fd) }))
+}
+
+pub fn sync() {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::sync() }
+}
+
+/// Waits for a record lock. Its owner is the descriptor table, so workers that have their own
+/// exclude each other as processes would.
+pub fn lock(fd: Fd, kind: Lock, offset: u64, len: u64) -> Call<()> {
+    let kind = match kind {
+        Lock::Write => libc::F_WRLCK,
+        Lock::Read => libc::F_RDLCK,
+        Lock::Unlock => libc::F_UNLCK,
+    };
+    // SAFETY: all-zero is a valid flock structure.
+    let mut range: libc::flock64 = unsafe { std::mem::zeroed() };
+    range.l_type = kind as _;
+    range.l_whence = libc::SEEK_SET as _;
+    range.l_start = offset as i64;
+    range.l_len = len as i64;
+    // SAFETY: `range` lives through the call.
+    retry(|| done(unsafe { libc::fcntl(fd, libc::F_SETLKW, &range) }))
+}
+
+pub fn set_xattr(fd: Fd, name: &CStr, data: &[u8]) -> Call<()> {
+    // SAFETY: name ends in NUL, data is a borrowed slice of the length given.
+    done(unsafe { libc::fsetxattr(fd, name.as_ptr(), data.as_ptr().cast(), data.len(), 0) })
+}
+
+/// Reads an attribute into `into` and returns its length.
+pub fn get_xattr(fd: Fd, name: &CStr, into: &mut [u8]) -> Call<usize> {
+    // SAFETY: name ends in NUL; the kernel writes at most `into.len()` bytes to the slice.
+    value(unsafe { libc::fgetxattr(fd, name.as_ptr(), into.as_mut_ptr().cast(), into.len()) } as i64)
+        .map(|n| n as usize)
+}
+
+/// Reads directory entries (`struct linux_dirent64`) and returns their bytes.
+pub fn getdents(fd: Fd, into: &mut [u8]) -> Call<usize> {
+    let (at, len) = (into.as_mut_ptr(), into.len());
+    // SAFETY: the kernel writes at most `len` bytes to the slice.
+    value(unsafe { libc::syscall(libc::SYS_getdents64, fd, at, len) }).map(|n| n as usize)
+}
+
+fn stat_of(stat: &libc::stat64) -> Stat {
+    let kind = stat.st_mode & libc::S_IFMT;
+    Stat {
+        size: stat.st_size as u64,
+        block: stat.st_blksize as u32,
+        // st_blocks counts units of 512 bytes, whatever the file system's block size.
+        allocated: stat.st_blocks as u64 * 512,
+        directory: kind == libc::S_IFDIR,
+        symlink: kind == libc::S_IFLNK,
+    }
+}
+
+#[inline]
+pub fn raw_fstat(fd: Fd) -> Call<libc::stat64> {
+    let mut stat = std::mem::MaybeUninit::uninit();
+    // SAFETY: the kernel fills the structure; it is read only where the call succeeded.
+    unsafe { done(libc::fstat64(fd, stat.as_mut_ptr())).map(|()| stat.assume_init()) }
+}
+
+#[inline]
+pub fn fstat(fd: Fd) -> Call<Stat> {
+    raw_fstat(fd).map(|stat| stat_of(&stat))
+}
+
+pub fn fstatfs(fd: Fd) -> Call<FsStat> {
+    let mut stat = std::mem::MaybeUninit::uninit();
+    // SAFETY: the kernel fills the structure; it is read only where the call succeeded.
+    let stat: libc::statfs64 =
+        unsafe { retry(|| done(libc::fstatfs64(fd, stat.as_mut_ptr()))).map(|()| stat.assume_init())? };
+    // The fields' types differ between processors.
+    #[allow(clippy::unnecessary_cast)]
+    let (block, magic) = (stat.f_bsize as u64, stat.f_type as i64);
+    Ok(FsStat {
+        block,
+        blocks: stat.f_blocks,
+        available: stat.f_bavail.saturating_mul(block),
+        files: stat.f_files,
+        files_free: stat.f_ffree,
+        magic,
+    })
+}
+
+// --- names ---------------------------------------------------------------------------------
+
+pub fn unlinkat(dir: Fd, name: &CStr, flags: c_int) -> Call<()> {
+    // SAFETY: name ends in NUL.
+    done(unsafe { libc::unlinkat(dir, name.as_ptr(), flags) })
+}
+
+pub fn mkdirat(dir: Fd, name: &CStr, mode: u32) -> Call<()> {
+    // SAFETY: name ends in NUL.
+    done(unsafe { libc::mkdirat(dir, name.as_ptr(), mode as libc::mode_t) })
+}
+
+pub fn renameat(dir: Fd, from: &CStr, to_dir: Fd, to: &CStr) -> Call<()> {
+    // SAFETY: both names end in NUL.
+    done(unsafe { libc::renameat(dir, from.as_ptr(), to_dir, to.as_ptr()) })
+}
+
+/// A second name for a file; a symbolic link is not followed but linked itself.
+pub fn linkat(dir: Fd, from: &CStr, to_dir: Fd, to: &CStr) -> Call<()> {
+    // SAFETY: both names end in NUL.
+    done(unsafe { libc::linkat(dir, from.as_ptr(), to_dir, to.as_ptr(), 0) })
+}
+
+pub fn symlinkat(target: &CStr, dir: Fd, name: &CStr) -> Call<()> {
+    // SAFETY: both texts end in NUL.
+    done(unsafe { libc::symlinkat(target.as_ptr(), dir, name.as_ptr()) })
+}
+
+/// Reads a link's text into `into` and returns its length, cut at `into.len()`.
+pub fn readlinkat(dir: Fd, name: &CStr, into: &mut [u8]) -> Call<usize> {
+    let (at, len) = (into.as_mut_ptr(), into.len());
+    // SAFETY: name ends in NUL; the kernel writes at most `len` bytes to the slice.
+    value(unsafe { libc::readlinkat(dir, name.as_ptr(), at.cast(), len) } as i64).map(|n| n as usize)
+}
+
+/// `fstatat` that does not follow a symbolic link.
+#[inline]
+pub fn raw_statat(dir: Fd, name: &CStr) -> Call<libc::stat64> {
+    let mut stat = std::mem::MaybeUninit::uninit();
+    let flags = libc::AT_SYMLINK_NOFOLLOW;
+    // SAFETY: name ends in NUL; the structure is read only where the call succeeded.
+    unsafe {
+        done(libc::fstatat64(dir, name.as_ptr(), stat.as_mut_ptr(), flags)).map(|()| stat.assume_init())
+    }
+}
+
+#[inline]
+pub fn statat(dir: Fd, name: &CStr) -> Call<Stat> {
+    raw_statat(dir, name).map(|stat| stat_of(&stat))
+}
+
+/// Sets access and modification time to now, of a symbolic link itself where it is one.
+pub fn utimes(dir: Fd, name: &CStr) -> Call<()> {
+    let flags = libc::AT_SYMLINK_NOFOLLOW;
+    // SAFETY: name ends in NUL; no times means now.
+    done(unsafe { libc::utimensat(dir, name.as_ptr(), std::ptr::null(), flags) })
+}
+
+/// `fchmodat2` (Linux 6.6): the only call that sets the mode of a name and follows nothing.
+pub fn fchmodat2(dir: Fd, name: &CStr, mode: u32) -> Call<()> {
+    /// The same number on every processor, as all calls since 5.1.
+    const SYS_FCHMODAT2: libc::c_long = 452;
+    let flags = libc::AT_SYMLINK_NOFOLLOW;
+    // SAFETY: name ends in NUL.
+    done(unsafe { libc::syscall(SYS_FCHMODAT2, dir, name.as_ptr(), mode, flags) })
+}
+
+/// The same without `fchmodat2`: the name is opened without following it, and the mode is set
+/// through the descriptor's link under /proc (of the thread: workers have tables of their own).
+/// `EOPNOTSUPP` for a symbolic link, as above.
+pub fn chmod_through_proc(dir: Fd, name: &CStr, mode: u32) -> Call<()> {
+    use std::os::fd::AsRawFd;
+    let file = owned(openat(dir, name, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0)?);
+    if fstat(file.as_raw_fd())?.symlink {
+        return Err(Errno(libc::EOPNOTSUPP));
+    }
+    let path = std::ffi::CString::new(format!("/proc/thread-self/fd/{}", file.as_raw_fd()))
+        .map_err(|_| Errno(libc::EINVAL))?;
+    // SAFETY: path ends in NUL.
+    done(unsafe { libc::chmod(path.as_ptr(), mode as libc::mode_t) })
+}
+
+pub fn fchmod(fd: Fd, mode: u32) -> Call<()> {
+    // SAFETY: takes numbers only.
+    done(unsafe { libc::fchmod(fd, mode as libc::mode_t) })
+}
+
+// --- the process and the machine -----------------------------------------------------------
+
+/// Gives the calling thread a descriptor table of its own.
+pub fn unshare_files() -> Call<()> {
+    // SAFETY: only this thread's view of descriptors changes; all that were open stay open.
+    done(unsafe { libc::unshare(libc::CLONE_FILES) })
+}
+
+/// Shows `text` to a tracer: asks whether a file of that name may be looked at.
+pub fn show(text: &CStr) {
+    // SAFETY: text ends in NUL; the answer does not matter.
+    unsafe { libc::faccessat(libc::AT_FDCWD, text.as_ptr(), libc::F_OK, 0) };
+}
+
+/// Drops the clean page cache and unused directory entries and inodes of the machine.
+pub fn drop_caches() -> Call<()> {
+    use std::os::fd::AsRawFd;
+    let control = openat(libc::AT_FDCWD, c"/proc/sys/vm/drop_caches", libc::O_WRONLY | libc::O_CLOEXEC, 0)?;
+    let control = owned(control);
+    super::data::write(control.as_raw_fd(), b"3").map(|_| ())
+}

@@ -1,0 +1,1 @@
+//! One suite of meanings, held against every machine.
