@@ -229,8 +229,9 @@ fn rename<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     let old = worker.hands[set].file.member.number;
     worker.hands[set].file.member.number = number;
     let to_dir = worker.member_path(args.set);
-    let result = worker
-        .with_path(|os, to| os.rename(from_dir, CStr::from_bytes_until_nul(&from).unwrap_or(c""), to_dir, to));
+    let result = worker.with_path(|os, to| {
+        os.rename(from_dir, CStr::from_bytes_until_nul(&from).unwrap_or(c""), to_dir, to)
+    });
     if result.is_err() {
         worker.hands[set].file.member.number = old;
         worker.with_pool(args.set, |pool| pool.set_number(slot, old));
@@ -250,8 +251,8 @@ fn link<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
         return worker.guarded(plan.sets[set].full, "link", "the set is full");
     }
     let to_dir = worker.member_path(args.set);
-    let result =
-        worker.with_path(|os, to| os.link(from_dir, CStr::from_bytes_until_nul(&from).unwrap_or(c""), to_dir, to));
+    let result = worker
+        .with_path(|os, to| os.link(from_dir, CStr::from_bytes_until_nul(&from).unwrap_or(c""), to_dir, to));
     if result.is_err() {
         worker.forget_member(args.set);
     }

@@ -128,7 +128,10 @@ pub enum At {
     /// A block number drawn by rank: the ranks are spread over the file.
     Ranked(u32),
     /// `share` of the transfers (of 2^32) go to the first `of` (of 2^32) of the file.
-    Hot { share: u32, of: u32 },
+    Hot {
+        share: u32,
+        of: u32,
+    },
     /// The last offset plus this many bytes.
     Stride(u64),
     /// One of several (index into [`Plan::ats`]).

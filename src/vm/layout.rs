@@ -56,7 +56,9 @@ impl<O: Os> Worker<O> {
             Draw::Const(size) => size,
             other => self.draw(other, Purpose::Layout, id),
         };
-        if let Some(slot) = self.with_pool(id, |pool| pool.add(super::pool::Member { size, ..Default::default() })).flatten() {
+        if let Some(slot) =
+            self.with_pool(id, |pool| pool.add(super::pool::Member { size, ..Default::default() })).flatten()
+        {
             let member = self.with_pool(id, |pool| pool.get(slot).copied()).flatten().unwrap_or_default();
             self.hands[usize::from(id)].file = OpenFile::of(slot, member);
         }
@@ -97,7 +99,13 @@ impl<O: Os> Worker<O> {
         Ok(())
     }
 
-    fn check_layout<T>(&self, call: &'static str, path: &[u8], result: Call<T>, fine: Option<i32>) -> Result<Option<T>, Fault> {
+    fn check_layout<T>(
+        &self,
+        call: &'static str,
+        path: &[u8],
+        result: Call<T>,
+        fine: Option<i32>,
+    ) -> Result<Option<T>, Fault> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(Errno(e)) if Some(e) == fine => Ok(None),
@@ -152,7 +160,8 @@ impl<O: Os> Worker<O> {
         let mut at = 0;
         while at < size {
             let len = block.min(size - at) as usize;
-            let bytes = if O::BYTES { self.buffers.data(data, len) } else { self.buffers.data(Recipe::Zero, len) };
+            let bytes =
+                if O::BYTES { self.buffers.data(data, len) } else { self.buffers.data(Recipe::Zero, len) };
             let transfer = Transfer { fd, offset: Some(at), len, token: 0 };
             match self.os.submit_write(transfer, bytes, data) {
                 Submitted::Done(Ok(0)) => return Err(Errno(libc::EIO)),
@@ -220,7 +229,9 @@ impl<O: Os> Worker<O> {
             let slots = self.with_pool(id, |pool| pool.slots(Order::Slot)).unwrap_or_default();
             let mut kept = Vec::new();
             for slot in slots {
-                let Some(member) = self.with_pool(id, |pool| pool.get(slot).copied()).flatten() else { continue };
+                let Some(member) = self.with_pool(id, |pool| pool.get(slot).copied()).flatten() else {
+                    continue;
+                };
                 let facts = self.name_facts(id, &member);
                 let dir = self.path_in(id, member.dir, Some((set.file_name, facts)));
                 let opened = self.with_path(|os, path| os.open(dir, path, flags, 0o644));
@@ -243,7 +254,10 @@ impl<O: Os> Worker<O> {
     pub fn prepare_buffers(&mut self) {
         if O::BYTES {
             let plan = std::sync::Arc::clone(&self.plan);
-            plan.args.iter().filter(|a| a.amount != Amount::Bytes(Draw::Const(0))).for_each(|a| self.buffers.prepare(a.data));
+            plan.args
+                .iter()
+                .filter(|a| a.amount != Amount::Bytes(Draw::Const(0)))
+                .for_each(|a| self.buffers.prepare(a.data));
         }
     }
 

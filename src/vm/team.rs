@@ -116,7 +116,14 @@ pub fn run<O: Os>(
     std::thread::scope(|scope| {
         let mut started = 0;
         for id in 0..plan.workers {
-            let worker = Worker::new(machine(id), id, Arc::clone(plan), Arc::clone(shared), options.key, options.epoch);
+            let worker = Worker::new(
+                machine(id),
+                id,
+                Arc::clone(plan),
+                Arc::clone(shared),
+                options.key,
+                options.epoch,
+            );
             let (meeting, own_tables) = (&meeting, &own_tables);
             let thread = std::thread::Builder::new().stack_size(STACK).name(format!("worker-{id}"));
             let spawned = thread.spawn_scoped(scope, move || {
@@ -282,7 +289,12 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
                 worker.os.mark(&mark_text("begin", &phase.name));
             }
             meeting.released.fetch_max(worker.os.now(), Ordering::AcqRel);
-            lock(&meeting.runs).push(PhaseRun { phase: phase_id, released: 0, window: None, workers: Vec::new() });
+            lock(&meeting.runs).push(PhaseRun {
+                phase: phase_id,
+                released: 0,
+                window: None,
+                workers: Vec::new(),
+            });
         });
         let released = meeting.released.load(Ordering::Acquire);
         if let Some(group_id) = group {

@@ -159,12 +159,18 @@ pub struct SetDirs {
 }
 
 impl<O: Os> Worker<O> {
-    pub fn new(os: O, id: u32, plan: Arc<Plan>, shared: Arc<Shared>, key: StreamKey, epoch: i64) -> Worker<O> {
+    pub fn new(
+        os: O,
+        id: u32,
+        plan: Arc<Plan>,
+        shared: Arc<Shared>,
+        key: StreamKey,
+        epoch: i64,
+    ) -> Worker<O> {
         let key = StreamKey { worker: u64::from(id), ..key };
         let sets = plan.sets.len();
-        let pools = plan.sets.iter().map(|set| {
-            set.per_worker.then(|| Pool::new(set.insert, set.slots, set.by_age))
-        });
+        let pools =
+            plan.sets.iter().map(|set| set.per_worker.then(|| Pool::new(set.insert, set.slots, set.by_age)));
         let dirs = plan.sets.iter().map(|set| {
             let count = set.dirs.as_ref().map_or(0, |d| d.count as usize);
             SetDirs { base: CLOSED, sub: vec![CLOSED; count], seen: vec![false; count], ..SetDirs::default() }
@@ -555,7 +561,8 @@ impl<O: Os> Worker<O> {
             (slot, *member)
         } else {
             let pool = self.pools.get_mut(usize::from(set))?.as_mut()?;
-            let slot = choose(pool, pick, &mut self.random, &mut self.ranks, &self.shared, &self.plan.tables)?;
+            let slot =
+                choose(pool, pick, &mut self.random, &mut self.ranks, &self.shared, &self.plan.tables)?;
             (slot, *pool.get(slot)?)
         };
         self.hands[usize::from(set)].file = OpenFile::of(slot, member);
