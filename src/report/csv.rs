@@ -1,7 +1,5 @@
 //! CSV for spreadsheets and scripts: three forms, three dialects. See `docs/csv.md`.
 
-use std::collections::HashMap;
-
 use super::csv_columns::{Cell, Column, LONG, Line, RAW, WIDE};
 use super::format::full;
 use super::pair;
@@ -105,35 +103,31 @@ fn raw_lines(records: &[Record]) -> Vec<Line<'_>> {
 }
 
 fn wide(records: &[Record]) -> Vec<Vec<Cell>> {
-    // In order of first appearance: the line that names the case, and each record's own.
-    let mut order: Vec<(Line, Vec<Option<Line>>)> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    for (i, record) in records.iter().enumerate() {
-        for line in long_lines(std::slice::from_ref(record)) {
-            let metric = line.metric.map_or(String::new(), |m| format!("{}\n{}", m.name, m.unit));
-            let key =
-                format!("{}\n{}\n{}\n{metric}", line.row.profile, line.row.case, pair::identity(line.row));
-            let place = *places.entry(key).or_insert_with(|| {
-                order
-                    .push((Line::new(record, line.row, line.metric), records.iter().map(|_| None).collect()));
-                order.len() - 1
-            });
-            order[place].1[i].get_or_insert(line);
-        }
-    }
     let names = pair::names(records);
     let mut header: Vec<Cell> = WIDE.iter().map(|column| Cell::Text(column.name.into())).collect();
     header.extend(names.iter().map(|name| Cell::Text(name.clone())));
     header.extend(names.iter().map(|name| Cell::Text(format!("{name} status"))));
-    let body = order.into_iter().map(|(first, cells)| {
-        let mut line: Vec<Cell> = WIDE.iter().map(|column| (column.cell)(&first)).collect();
-        line.extend(cells.iter().map(|cell| cell.as_ref().map_or(Cell::Empty, Line::value)));
-        line.extend(
-            cells.iter().map(|cell| cell.as_ref().map_or(Cell::Empty, |l| Cell::Text(outcome(l.row)))),
-        );
-        line
-    });
-    std::iter::once(header).chain(body).collect()
+    let mut table = vec![header];
+    for group in pair::exact_groups(records) {
+        let Some((first, lead)) = group.lead() else { continue };
+        let mut metrics: Vec<Option<&Metric>> = group.metrics().into_iter().map(Some).collect();
+        if metrics.is_empty() {
+            metrics.push(None);
+        }
+        for metric in metrics {
+            let named = Line::new(&records[first], lead, metric);
+            let mut line: Vec<Cell> = WIDE.iter().map(|column| (column.cell)(&named)).collect();
+            let rows =
+                || records.iter().zip(&group.rows).map(|(r, row)| row.as_ref().map(|(row, _)| (r, *row)));
+            line.extend(rows().map(|row| {
+                let own = row.and_then(|(r, row)| Some(Line::new(r, row, Some(group.metric(row, metric?)?))));
+                own.map_or(Cell::Empty, |own| own.value())
+            }));
+            line.extend(rows().map(|row| row.map_or(Cell::Empty, |(_, row)| Cell::Text(outcome(row)))));
+            table.push(line);
+        }
+    }
+    table
 }
 
 /// `ok`, or `unsupported: the target refuses direct I/O`.

@@ -1,5 +1,7 @@
 //! What the CSV forms hold, read back with the csv crate.
 
+use std::collections::HashMap;
+
 use super::*;
 use crate::record::{NoResult, Reason, sample};
 
@@ -115,6 +117,23 @@ fn wide_keeps_runs_of_one_name_apart_and_plans_on_their_own_lines() {
     assert_eq!(lines.len(), 4);
     assert!(!lines[0]["two/ssd"].is_empty() && lines[0]["two/disk"].is_empty());
     assert!(lines[2]["two/ssd"].is_empty() && !lines[2]["two/disk"].is_empty());
+}
+
+#[test]
+fn wide_puts_a_published_number_beside_ours() {
+    let test = crate::record::Reproduces { test: "pts/x".into(), version: "1.1.0".into(), case: "a".into() };
+    let mut ours = sample::measured("fio", "a", &[1_048_576.0]);
+    ours.reproduces = Some(test.clone());
+    let mut case = sample::case("imported", "a");
+    case.metrics = vec![crate::record::Declared { name: "MB/s".into(), ..case.metrics.remove(0) }];
+    (case.plan_hash, case.reproduces) = (String::new(), Some(test));
+    let theirs = Row::imported(case, vec![(Some(476.0 * 1_048_576.0), Some("476".into()))]);
+    let records = [sample::record("ours", vec![ours]), sample::record("published", vec![theirs])];
+    let options = Options { shape: Shape::Wide, ..Options::default() };
+    let lines = lines(&String::from_utf8(write(&records, options).unwrap()).unwrap(), b',');
+    assert_eq!(lines.len(), 2, "Rate on both, Latency on ours alone");
+    assert_eq!((lines[0]["ours"].as_str(), lines[0]["published"].as_str()), ("1", "476"));
+    assert_eq!(lines[1]["published"], "");
 }
 
 #[test]

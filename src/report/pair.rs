@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::record::{Record, Row};
+use crate::record::{Metric, Record, Row};
 
 /// How two rows stand to each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub enum Match {
 }
 
 /// What a row did, as a text that is equal for rows that did the same.
-pub fn identity(row: &Row) -> String {
+fn identity(row: &Row) -> String {
     match &row.reproduces {
         _ if !row.plan_hash.is_empty() => row.plan_hash.clone(),
         Some(test) => format!("{} {} {}", test.test, comparable(&test.version), test.case),
@@ -117,21 +117,61 @@ pub fn names(records: &[Record]) -> Vec<String> {
 }
 
 /// The rows of several records that stand on one line, at most one a record.
+#[derive(Clone, Debug)]
 pub struct Group<'a> {
     /// By record: the row, and what keeps it from being compared with the first.
     pub rows: Vec<Option<(&'a Row, Option<String>)>>,
 }
 
 impl<'a> Group<'a> {
+    /// Nothing but one row of one record.
+    fn alone(records: usize, record: usize, row: &'a Row) -> Group<'a> {
+        let mut rows: Vec<Option<(&Row, Option<String>)>> = vec![None; records];
+        rows[record] = Some((row, None));
+        Group { rows }
+    }
+
     /// The first row there is, with its record's number.
     pub fn lead(&self) -> Option<(usize, &'a Row)> {
         self.rows.iter().enumerate().find_map(|(i, row)| row.as_ref().map(|(row, _)| (i, *row)))
+    }
+
+    /// Whether two metrics are the same number. Imported rows name theirs otherwise than we do;
+    /// there the unit decides.
+    fn same(&self, a: &Metric, b: &Metric) -> bool {
+        let imported = self.rows.iter().flatten().any(|(row, _)| row.plan_hash.is_empty());
+        a.unit == b.unit && (imported || a.name == b.name)
+    }
+
+    /// Every metric of the group once, in the order of the first row that has it.
+    pub fn metrics(&self) -> Vec<&'a Metric> {
+        let mut metrics: Vec<&Metric> = Vec::new();
+        for metric in self.rows.iter().flatten().flat_map(|(row, _)| row.metrics()) {
+            if !metrics.iter().any(|known| self.same(known, metric)) {
+                metrics.push(metric);
+            }
+        }
+        metrics
+    }
+
+    /// The row's own form of a metric of the group.
+    pub fn metric<'r>(&self, row: &'r Row, metric: &Metric) -> Option<&'r Metric> {
+        row.metrics().iter().find(|own| self.same(metric, own))
     }
 }
 
 /// Puts the rows of all records together, in the order of the first record that has them. A row
 /// that did the same is taken before one that is only near.
 pub fn groups(records: &[Record]) -> Vec<Group<'_>> {
+    grouped(records, true)
+}
+
+/// As [`groups`], with near matches apart: all rows of a group did the same.
+pub fn exact_groups(records: &[Record]) -> Vec<Group<'_>> {
+    grouped(records, false)
+}
+
+fn grouped(records: &[Record], near_together: bool) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
     for (i, record) in records.iter().enumerate() {
         let mut left: Vec<&Row> = Vec::new();
@@ -146,21 +186,16 @@ pub fn groups(records: &[Record]) -> Vec<Group<'_>> {
             }
         }
         for row in left {
-            let near = groups.iter_mut().find_map(|group| match (&group.rows[i], group.lead()) {
-                (None, Some((_, lead))) => match compare(lead, row) {
+            let near = groups.iter_mut().filter(|_| near_together).find_map(|group| {
+                let lead = group.lead().filter(|_| group.rows[i].is_none())?;
+                match compare(lead.1, row) {
                     Match::Near(difference) => Some((group, difference)),
                     _ => None,
-                },
-                _ => None,
+                }
             });
             match near {
                 Some((group, difference)) => group.rows[i] = Some((row, Some(difference))),
-                None => {
-                    let mut rows: Vec<Option<(&Row, Option<String>)>> =
-                        records.iter().map(|_| None).collect();
-                    rows[i] = Some((row, None));
-                    groups.push(Group { rows });
-                }
+                None => groups.push(Group::alone(records.len(), i, row)),
             }
         }
     }

@@ -100,25 +100,17 @@ fn covered(group: &Group) -> bool {
 
 fn lines(group: &Group) -> Vec<Line> {
     let Some((_, lead)) = group.lead() else { return Vec::new() };
-    // Imported rows name their numbers otherwise than we do; there the unit decides.
-    let by_unit = group.rows.iter().flatten().any(|(row, _)| row.plan_hash.is_empty());
-    let same = |a: &Metric, b: &Metric| a.unit == b.unit && (by_unit || a.name == b.name);
-    let mut metrics: Vec<&Metric> = Vec::new();
-    for metric in group.rows.iter().flatten().flat_map(|(row, _)| row.metrics()) {
-        if !metrics.iter().any(|known| same(known, metric)) {
-            metrics.push(metric);
-        }
-    }
-    metrics
+    group
+        .metrics()
         .into_iter()
         .map(|metric| {
-            let find = |row: &'_ Row| row.metrics().iter().find(|m| same(metric, m)).cloned();
-            let first = group.rows.first().and_then(|row| row.as_ref()).and_then(|(row, _)| find(row));
+            let first = group.rows.first().and_then(|row| row.as_ref());
+            let first = first.and_then(|(row, _)| group.metric(row, metric));
             let cells = group.rows.iter().enumerate().map(|(i, row)| match row {
                 None => Cell::Absent,
                 Some((row, difference)) => {
-                    let first = first.as_ref().filter(|_| i > 0);
-                    cell(row, find(row).as_ref(), difference.as_deref(), first)
+                    let first = first.filter(|_| i > 0);
+                    cell(row, group.metric(row, metric), difference.as_deref(), first)
                 }
             });
             Line {
