@@ -514,6 +514,7 @@ mod tests {
         assert_eq!(Unit::parse("%").unwrap().from_base(0.75), 75.0);
         assert_eq!(Unit::parse("").unwrap(), Unit::NONE);
         assert_eq!(Unit::parse("mb/s"), None);
+        assert_eq!(Unit::ALL.map(Unit::name)[..], *crate::profile::language::UNITS);
     }
 
     proptest! {
