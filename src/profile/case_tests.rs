@@ -190,3 +190,18 @@ fn wrong_heads_and_cases() {
         assert!(problems.len() == 1 && problems[0].message.contains(message), "{part}: {problems:?}");
     }
 }
+
+#[test]
+fn a_mistake_is_shown_where_it_stands_in_the_file() {
+    use crate::profile::{load, render, source::Sources};
+    let text = "profile: a\nversion: 1.0.0\ntitle: A\nparams:\n  clients: {type: count, default: 1}\n\
+                workers: 1\nphases:\n  - phase: go\n    repeat: \"{{ 2 * cleints }}\"\n    steps: [close]\n";
+    let mut sources = Sources::new();
+    let (node, _) = load::load_file(&mut sources, "a.yaml", text.as_bytes()).unwrap();
+    let problems = Profile::from_node(node, &verbs()).unwrap().0.check(&FACTS);
+    let shown = render::render(&problems, &sources, false);
+    assert_eq!(problems.len(), 1);
+    assert!(shown.contains("a.yaml:9:21"), "{shown}");
+    assert!(shown.contains("unknown name cleints") && shown.contains("did you mean clients?"), "{shown}");
+    assert!(shown.lines().any(|line| line.trim_matches([' ', '|']) == "^^^^^^^"), "{shown}");
+}
