@@ -2,7 +2,11 @@
 
 pub mod case;
 pub mod numbers;
+pub mod prepare;
 pub mod progress;
 pub mod reason;
+mod repeats;
+pub mod session;
 pub mod stop;
 mod tally;
+pub mod target;

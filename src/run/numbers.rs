@@ -13,8 +13,7 @@ use crate::record::{Series, StepResult};
 use crate::vm::stat::Stat;
 use crate::vm::team::TeamRun;
 
-/// Numbers by dotted name, in base units; all of them finite.
-pub type Numbers = BTreeMap<String, f64>;
+pub use crate::profile::results::Numbers;
 
 /// Reductions of what is counted.
 const COUNTED: &[&str] = &["total", "rate", "rate_sum", "rate_mean", "busy_rate"];

@@ -47,6 +47,22 @@ impl Drift {
     }
 }
 
+/// Local time minus UTC in seconds, now, as the C library knows it; `None` where it does not say.
+pub fn utc_offset_seconds() -> Option<i64> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
+    let seconds = libc::time_t::try_from(now.as_secs()).ok()?;
+    let mut parts = std::mem::MaybeUninit::<libc::tm>::zeroed();
+    // SAFETY: both pointers are valid through the call, which fills the structure; its zeroed form
+    // is valid as well, and a null result says that it was not filled.
+    let parts = unsafe {
+        if libc::localtime_r(&seconds, parts.as_mut_ptr()).is_null() {
+            return None;
+        }
+        parts.assume_init()
+    };
+    Some(parts.tm_gmtoff)
+}
+
 impl Clock {
     /// The best clock of this machine. Takes a few milliseconds.
     pub fn new() -> Clock {

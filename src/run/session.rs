@@ -1,0 +1,289 @@
+//! All cases on all targets, target after target within each repeat, saved after every case.
+//!
+//! Knows order, repeats, budgets and records; how a case is run or a result shown is elsewhere.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::case::{self, Counted, Job};
+use super::numbers;
+use super::prepare::{Prepared, case_number};
+use super::progress::Progress;
+use super::repeats::{self, Repeats};
+use super::stop::Stop;
+use super::target::{self, Place};
+use crate::plan::instr::Plan;
+use crate::profile::results;
+use crate::record::{
+    NoResult, Reason, Record, RepeatResult, Row, Run, RunState, Scrubber, Store, StoreError, SuiteRef, now,
+};
+use crate::stats::repeat::Decision;
+use crate::system::System;
+use crate::vm::random::StreamKey;
+
+/// How a session is to be run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Name of the run; with several targets each gets `name-target`.
+    pub name: String,
+    pub title: Option<String>,
+    /// Where records are kept.
+    pub results: PathBuf,
+    pub seed: u64,
+    /// For all of it.
+    pub budget: Option<Duration>,
+    /// Continues runs of this name.
+    pub resume: bool,
+    /// Leaves test files where they are.
+    pub keep: bool,
+    pub mark: bool,
+    pub suite: Option<SuiteRef>,
+    pub command_line: Vec<String>,
+    pub scrubber: Scrubber,
+    pub system: System,
+}
+
+/// One target with the cases as they are planned for it.
+pub struct Side {
+    pub place: Place,
+    pub cases: Vec<Prepared>,
+    /// Why a case is not run there at all, by its position.
+    pub refused: Vec<Option<(NoResult, Reason)>>,
+}
+
+/// A side while it runs.
+struct Lane {
+    side: Side,
+    store: Store,
+}
+
+/// Runs everything. The records stand on disk after every case; they are given back at the end.
+///
+/// # Errors
+/// Where a record cannot be made, continued or written.
+pub fn run(
+    settings: &Settings,
+    sides: Vec<Side>,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<Vec<Record>, StoreError> {
+    let began = Instant::now();
+    let names = names(&settings.name, &sides);
+    if !settings.resume
+        && let Some(name) = names.iter().find(|name| settings.results.join(name).exists())
+    {
+        let results = settings.results.display().to_string();
+        return Err(StoreError::Exists { name: name.clone(), results });
+    }
+    let mut lanes = Vec::new();
+    for (side, name) in sides.into_iter().zip(names) {
+        let record = planned(settings, &side, name);
+        let scrubber = settings.scrubber.clone();
+        let store = match settings.resume {
+            true => Store::resume(&settings.results, &record, scrubber)?,
+            false => Store::create(&settings.results, record, scrubber)?,
+        };
+        lanes.push(Lane { side, store });
+    }
+    let cases = lanes.iter().map(|lane| lane.side.cases.len()).max().unwrap_or(0);
+    for at in 0..cases {
+        if stop.requested() {
+            break;
+        }
+        let left = settings.budget.map(|budget| budget.as_secs_f64() - began.elapsed().as_secs_f64());
+        one_case(settings, &mut lanes, at, cases, (began, left), stop, progress)?;
+    }
+    progress.finish();
+    let mut records = Vec::new();
+    for mut lane in lanes {
+        let space = target::space_now(&lane.side.place.path);
+        lane.store.update(|record| record.target.space_after = space)?;
+        let state = if stop.requested() { RunState::Interrupted } else { RunState::Complete };
+        records.push(lane.store.finish(state)?);
+    }
+    Ok(records)
+}
+
+/// One case on every target, repeat after repeat.
+fn one_case(
+    settings: &Settings,
+    lanes: &mut [Lane],
+    at: usize,
+    cases: usize,
+    (began, left): (Instant, Option<f64>),
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<(), StoreError> {
+    let several = lanes.len() > 1;
+    let mut turns: Vec<Option<Repeats>> = lanes
+        .iter()
+        .map(|lane| {
+            let finished = lane.store.record().rows.get(at).is_none_or(Row::is_ok);
+            let case = lane.side.cases.get(at).filter(|_| !finished)?;
+            let primary = case.specs.iter().find(|spec| spec.primary).map(|spec| spec.name.clone());
+            let mut repeats = Repeats::new(case.runs, primary);
+            if let Some(Some((outcome, reason))) = lane.side.refused.get(at) {
+                repeats.fail(*outcome, reason.clone());
+            } else if let Err(why) = &case.plan {
+                repeats.fail(NoResult::Unsupported, Reason::new(why.clone()));
+            } else if left.is_some_and(|left| left <= 0.0) {
+                repeats.fail(NoResult::Skipped, Reason::new("the time budget is spent"));
+            }
+            Some(repeats)
+        })
+        .collect();
+    let started = Instant::now();
+    loop {
+        let mut ran = false;
+        for (lane, turn) in lanes.iter().zip(&mut turns) {
+            let Some(repeats) = turn else { continue };
+            let Some(Prepared { plan: Ok(plan), .. }) = lane.side.cases.get(at) else { continue };
+            let Some(case) = lane.side.cases.get(at) else { continue };
+            let left = settings.budget.map(|b| b.as_secs_f64() - began.elapsed().as_secs_f64());
+            if stop.requested() || repeats.decision(left) != Decision::More {
+                continue;
+            }
+            ran = true;
+            let label = label(lane, case, at, cases, several);
+            progress.begin(&format!("{label}, run {}", repeats.next() + 1));
+            match once(settings, lane, case, plan, repeats.next(), stop, progress) {
+                Ok(result) => repeats.add(result),
+                Err((outcome, reason)) => repeats.fail(outcome, reason),
+            }
+        }
+        if !ran {
+            break;
+        }
+    }
+    for (lane, turn) in lanes.iter_mut().zip(turns) {
+        let (Some(mut repeats), Some(case)) = (turn, lane.side.cases.get(at)) else { continue };
+        let unfinished = stop.requested() && repeats.decision(None) == Decision::More;
+        if unfinished {
+            if !repeats.is_settled() {
+                continue;
+            }
+            repeats.fail(NoResult::Interrupted, Reason::new("interrupted between its repeats"));
+        }
+        let Some(mut row) = lane.store.record().rows.get(at).cloned() else { continue };
+        repeats.settle(&mut row, "sync");
+        let line = format!("{}: {}", label(lane, case, at, cases, several), outcome(&row, started.elapsed()));
+        lane.store.set_row(at, row)?;
+        progress.end(&line);
+    }
+    Ok(())
+}
+
+/// One repeat on one target.
+fn once(
+    settings: &Settings,
+    lane: &Lane,
+    case: &Prepared,
+    plan: &std::sync::Arc<Plan>,
+    repeat: u64,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<RepeatResult, (NoResult, Reason)> {
+    let record = lane.store.record();
+    let job = Job {
+        plan,
+        target: &lane.side.place.path,
+        file_system: lane.side.place.about.file_system.as_ref().map(|fs| fs.kind.as_str()),
+        run_name: &record.run.name,
+        key: StreamKey {
+            seed: plan.random.seed.unwrap_or(record.run.seed),
+            case: case_number(&case.bound),
+            repeat,
+            worker: 0,
+        },
+        cache: case.cache,
+        keep: settings.keep,
+        mark: settings.mark,
+    };
+    let started = now();
+    let done = case::run(&job, stop, progress);
+    done.notes.iter().for_each(|note| progress.note(note));
+    Ok(repeat_result(case, plan, started, done.outcome?))
+}
+
+/// What one repeat counted, as the record keeps it.
+pub fn repeat_result(case: &Prepared, plan: &Plan, started: String, counted: Counted) -> RepeatResult {
+    let all = numbers::numbers(plan, &counted.team, counted.epoch_ns);
+    let metrics = results::evaluate(&case.specs, &all, &case.bound.scope);
+    RepeatResult {
+        started,
+        elapsed_s: counted.elapsed_s,
+        values: metrics.into_iter().filter_map(|metric| Some((metric.name, metric.value?))).collect(),
+        steps: numbers::steps(plan, &counted.team),
+        series: numbers::seconds(plan, &counted.team),
+        effective: counted.effective,
+    }
+}
+
+/// The record before the first case.
+fn planned(settings: &Settings, side: &Side, name: String) -> Record {
+    let mut rules: Vec<String> = side.cases.iter().map(|case| repeats::described(&case.runs)).collect();
+    rules.dedup();
+    let run = Run {
+        name,
+        title: settings.title.clone(),
+        started: now(),
+        utc_offset: utc_offset(),
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        command_line: settings.command_line.clone(),
+        suite: settings.suite.clone(),
+        seed: settings.seed,
+        repeats: (!rules.is_empty()).then(|| rules.join("; ")),
+        ..Run::default()
+    };
+    let cases = side.cases.iter().map(|case| case.about.clone()).collect();
+    Record::planned(run, settings.system.clone(), side.place.about.clone(), cases)
+}
+
+/// Names of the runs, one a target; different also where targets are called alike.
+fn names(name: &str, sides: &[Side]) -> Vec<String> {
+    if let [_] = sides {
+        return vec![name.to_string()];
+    }
+    let mut names: Vec<String> = Vec::new();
+    for side in sides {
+        let good = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+        let base = format!("{name}-{}", side.place.about.name.chars().map(good).collect::<String>());
+        let mut one = base.clone();
+        let mut turn = 1;
+        while names.contains(&one) {
+            turn += 1;
+            one = format!("{base}-{turn}");
+        }
+        names.push(one);
+    }
+    names
+}
+
+fn label(lane: &Lane, case: &Prepared, at: usize, cases: usize, several: bool) -> String {
+    let bound = &case.bound;
+    let on = if several { format!(" on {}", lane.side.place.about.name) } else { String::new() };
+    format!("[{}/{cases}] {}:{}{on}", at + 1, bound.profile_id, bound.case_id)
+}
+
+fn outcome(row: &Row, elapsed: Duration) -> String {
+    match row.reason() {
+        None => {
+            let runs = row.runs().len();
+            let plural = if runs == 1 { "" } else { "s" };
+            format!("ok, {runs} run{plural}, {:.1} s", elapsed.as_secs_f64())
+        }
+        Some(reason) => {
+            let todo = reason.what_to_do.as_ref().map(|todo| format!("; {todo}")).unwrap_or_default();
+            format!("{}: {}{todo}", row.status().word(), reason.line())
+        }
+    }
+}
+
+/// Local time minus UTC, as `+02:00`; `None` where the time zone is not known.
+fn utc_offset() -> Option<String> {
+    let offset = crate::os::linux::clock::utc_offset_seconds()?;
+    let sign = if offset < 0 { '-' } else { '+' };
+    let minutes = offset.abs() / 60;
+    Some(format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60))
+}
+
