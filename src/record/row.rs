@@ -144,7 +144,7 @@ pub struct Case {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reproduces {
-    /// The test, for example `pts/postmark`.
+    /// The test, for example `pts/fio`.
     pub test: String,
     /// Its version; results are comparable within X.Y.
     pub version: String,

@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn imported_rows_pair_by_the_published_test() {
         let test = |version: &str| {
-            Some(Reproduces { test: "pts/postmark".into(), version: version.into(), case: "x".into() })
+            Some(Reproduces { test: "pts/fio".into(), version: version.into(), case: "x".into() })
         };
         let imported = Row::planned(Case { reproduces: test("1.1.2"), ..Case::default() });
         let mut ours = row();
