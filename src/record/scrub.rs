@@ -340,6 +340,16 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_text_can_be_scrubbed(odd in "[/a-f0-9:.~<>@é-]{0,60}", any in ".{0,60}") {
+            scrubber().text(&odd);
+            scrubber().text(&any);
+            let hidden = scrubber().text(&format!("{odd} /home/bob/{any}"));
+            proptest::prop_assert!(!hidden.contains("/home/bob/"));
+        }
+    }
+
     #[test]
     fn nothing_identifying_is_left_in_a_record() {
         let mut failed = sample::measured("fio", "b", &[1.0]);
