@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn nothing_identifying_is_left_in_a_record() {
-        let mut failed = sample::measured("fio", "b", &[1.0]);
+        let mut failed = sample::measured("mixed", "b", &[1.0]);
         failed.no_result(
             NoResult::Failed,
             Reason {
@@ -362,7 +362,7 @@ mod tests {
                 ..Reason::default()
             },
         );
-        let mut record = sample::record("r", vec![sample::measured("fio", "a", &[1.0]), failed]);
+        let mut record = sample::record("r", vec![sample::measured("mixed", "a", &[1.0]), failed]);
         record.rows[0].params.insert("file".into(), json!(["/home/bob/loadfile"]));
         record.rows[0].title = "Case a [file=/home/bob/loadfile]".into();
         record.run.command_line =
