@@ -6,7 +6,7 @@ use super::*;
 use crate::record::{NoResult, Reason, sample};
 
 fn failed() -> Row {
-    let mut row = sample::measured("fio", "b", &[1.0]);
+    let mut row = sample::measured("mixed", "b", &[1.0]);
     row.no_result(NoResult::Unsupported, Reason::new("direct I/O is refused, \"EINVAL\""));
     row
 }
@@ -14,8 +14,8 @@ fn failed() -> Row {
 fn records() -> Vec<Record> {
     let mib = 1_048_576.0;
     let one =
-        sample::record("one", vec![sample::measured("fio", "a", &[mib, 2.0 * mib, 3.0 * mib]), failed()]);
-    let mut two = sample::record("two", vec![sample::measured("fio", "a", &[mib / 3.0])]);
+        sample::record("one", vec![sample::measured("mixed", "a", &[mib, 2.0 * mib, 3.0 * mib]), failed()]);
+    let mut two = sample::record("two", vec![sample::measured("mixed", "a", &[mib / 3.0])]);
     two.target.name = "=HYPERLINK(\"http://x\")".into();
     vec![one, two]
 }
@@ -87,9 +87,9 @@ fn a_row_without_result_has_lines_reason_and_empty_cells() {
             assert_eq!(line["value"], "");
         }
     }
-    let mut bare = Row::planned(crate::record::Case { case: "x".into(), ..sample::case("fio", "x") });
+    let mut bare = Row::planned(crate::record::Case { case: "x".into(), ..sample::case("mixed", "x") });
     bare.no_result(NoResult::Skipped, Reason::new("by choice"));
-    let mut case = sample::case("fio", "none");
+    let mut case = sample::case("mixed", "none");
     case.metrics.clear();
     let record = sample::record("r", vec![bare, Row::planned(case)]);
     let written = String::from_utf8(write(&[record], Options::default()).unwrap()).unwrap();
@@ -108,7 +108,7 @@ fn wide_has_a_column_a_run_and_says_why_one_is_empty() {
 
 #[test]
 fn wide_keeps_runs_of_one_name_apart_and_plans_on_their_own_lines() {
-    let mut other = sample::measured("fio", "a", &[1.0]);
+    let mut other = sample::measured("mixed", "a", &[1.0]);
     other.plan_hash = "another".into();
     let mut records = vec![records().remove(1), sample::record("two", vec![other])];
     records[0].target.name = "ssd".into();
@@ -122,7 +122,7 @@ fn wide_keeps_runs_of_one_name_apart_and_plans_on_their_own_lines() {
 #[test]
 fn wide_puts_a_published_number_beside_ours() {
     let test = crate::record::Reproduces { test: "pts/x".into(), version: "1.1.0".into(), case: "a".into() };
-    let mut ours = sample::measured("fio", "a", &[1_048_576.0]);
+    let mut ours = sample::measured("mixed", "a", &[1_048_576.0]);
     ours.reproduces = Some(test.clone());
     let mut case = sample::case("imported", "a");
     case.metrics = vec![crate::record::Declared { name: "MB/s".into(), ..case.metrics.remove(0) }];
@@ -164,7 +164,7 @@ fn dialects() {
 #[test]
 fn text_that_a_spreadsheet_would_run_is_neutralised_and_numbers_are_not() {
     let cells = ["=HYPERLINK(\"x\")", "-5", "@x", "+1", "\tx", "\rx", "1-2", "4E5", "0012", "a=b", ""];
-    let mut case = sample::case("fio", "a");
+    let mut case = sample::case("mixed", "a");
     case.metrics.truncate(1);
     let rows = cells.map(|title| {
         let mut row = Row::planned(case.clone());

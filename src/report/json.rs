@@ -28,7 +28,7 @@ mod tests {
 
     #[test]
     fn one_or_several() {
-        let record = sample::record("r", vec![sample::measured("fio", "a", &[1.0])]);
+        let record = sample::record("r", vec![sample::measured("mixed", "a", &[1.0])]);
         assert_eq!(json::read(&write(std::slice::from_ref(&record)).unwrap()).unwrap(), record);
         let two: Vec<Record> =
             serde_json::from_slice(&write(&[record.clone(), record.clone()]).unwrap()).unwrap();

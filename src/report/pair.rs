@@ -208,7 +208,7 @@ mod tests {
     use crate::record::{Case, Reproduces, sample};
 
     fn row() -> Row {
-        sample::measured("fio", "a", &[1.0])
+        sample::measured("mixed", "a", &[1.0])
     }
 
     fn near(change: impl Fn(&mut Row)) -> String {
@@ -248,7 +248,7 @@ mod tests {
             "cpus none and 8 (of the machine)"
         );
         assert_eq!(near(|row| row.engine.used = Some("io_uring".into())), "engine sync and io_uring");
-        assert_eq!(compare(&row(), &sample::measured("fio", "b", &[1.0])), Match::No);
+        assert_eq!(compare(&row(), &sample::measured("mixed", "b", &[1.0])), Match::No);
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn imported_rows_pair_by_the_published_test() {
         let test = |version: &str| {
-            Some(Reproduces { test: "pts/postmark".into(), version: version.into(), case: "x".into() })
+            Some(Reproduces { test: "pts/fio".into(), version: version.into(), case: "x".into() })
         };
         let imported = Row::planned(Case { reproduces: test("1.1.2"), ..Case::default() });
         let mut ours = row();
@@ -285,7 +285,7 @@ mod tests {
     fn groups_keep_the_order_and_prefer_the_same_plan() {
         let mut other = row();
         other.plan_hash = "other".into();
-        let b = sample::measured("fio", "b", &[1.0]);
+        let b = sample::measured("mixed", "b", &[1.0]);
         let records = [
             sample::record("r", vec![row(), b.clone()]),
             sample::record("r", vec![other, row(), sample::measured("x", "c", &[1.0])]),

@@ -251,7 +251,7 @@ mod tests {
     /// `a` on both and clearly different, `b` failed on the second, `c` near, `d` only on the first.
     fn records() -> Vec<Record> {
         let row = |case: &str, rates: &[f64]| {
-            sample::measured("fio", case, &rates.iter().map(|r| r * MIB).collect::<Vec<_>>())
+            sample::measured("mixed", case, &rates.iter().map(|r| r * MIB).collect::<Vec<_>>())
         };
         let mut failed = row("b", &[1.0]);
         failed.no_result(NoResult::Unsupported, Reason::new("direct I/O is refused"));
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn one_repeat_shows_nothing_and_noise_no_difference() {
-        let with = |rates: &[f64]| sample::record("r", vec![sample::measured("fio", "a", rates)]);
+        let with = |rates: &[f64]| sample::record("r", vec![sample::measured("mixed", "a", rates)]);
         let outcome = |a: &[f64], b: &[f64]| match &compare(&[with(a), with(b)]).lines[0].cells[1] {
             Cell::Value { outcome, .. } => *outcome,
             other => panic!("{other:?}"),

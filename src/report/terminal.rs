@@ -109,7 +109,7 @@ mod tests {
     const MIB: f64 = 1_048_576.0;
 
     fn record() -> Record {
-        let mut failed = sample::measured("fio", "b", &[1.0]);
+        let mut failed = sample::measured("mixed", "b", &[1.0]);
         failed.no_result(
             NoResult::Failed,
             Reason {
@@ -118,7 +118,7 @@ mod tests {
                 ..Reason::new("no space")
             },
         );
-        let mut doubtful = sample::measured("fio", "c", &[900.0 * MIB]);
+        let mut doubtful = sample::measured("mixed", "c", &[900.0 * MIB]);
         let finding =
             Finding { check: "cached".into(), doubt: true, message: "94 % came from the cache".into() };
         doubtful.measured(Measured {
@@ -130,7 +130,7 @@ mod tests {
         bare.metrics.clear();
         bare.title = "Evil \x1b[31m title".into();
         let rows = vec![
-            sample::measured("fio", "a", &[470.0 * MIB, 472.0 * MIB, 474.0 * MIB]),
+            sample::measured("mixed", "a", &[470.0 * MIB, 472.0 * MIB, 474.0 * MIB]),
             failed,
             doubtful,
             Row::planned(bare),

@@ -177,6 +177,17 @@ mod tests {
     }
 
     #[test]
+    fn unlike_members_are_counted() {
+        let machine = layered(three_disks(), "dm-0", "253:0", &["pci/block/sdb"])
+            .file("/sys/devices/virtual/block/dm-0/dm/uuid", "CRYPT-LUKS2-x\n");
+        let machine = layered(machine, "md0", "9:0", &["pci/block/sda", "virtual/block/dm-0"])
+            .file("/sys/devices/virtual/block/md0/md/level", "raid1\n");
+        let machine = mounted(machine, "22 1 9:0 / / rw - xfs /dev/md0 rw\n");
+        let target = describe(&machine.root(), None, Path::new("/"));
+        assert_eq!(target.stack.as_deref(), Some("xfs -> md0 (raid1) -> 2 devices -> 2 disks"));
+    }
+
+    #[test]
     fn a_loop_device_shows_the_file_system_of_its_file() {
         let machine = layered(disk(Fixture::new(), "sda", "8:0"), "loop0", "7:0", &[])
             .file("/sys/devices/virtual/block/loop0/loop/backing_file", "/images/a.img\n")

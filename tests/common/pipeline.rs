@@ -47,3 +47,45 @@ pub fn shipped(name: &str) -> String {
     let path = format!("{}/profiles/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
+
+/// Runs a plan on the simulation.
+pub fn simulate(
+    plan: &Arc<Plan>,
+    options: ioscore::os::sim::Options,
+    key: ioscore::vm::random::StreamKey,
+) -> (ioscore::vm::team::TeamRun, ioscore::os::sim::SimFs) {
+    use ioscore::vm::{shared::Shared, team};
+    let disk = ioscore::os::sim::SimFs::new(options);
+    let shared = Arc::new(Shared::new(plan));
+    // A fixed seed of the profile's own comes first, as in the program.
+    let key = ioscore::vm::random::StreamKey { seed: plan.random.seed.unwrap_or(key.seed), ..key };
+    let options = team::TeamOptions { key, epoch: 1_600_000_000, mark: false };
+    let run = team::run(plan, &shared, |worker| disk.worker(worker), options, &team::NoWatcher);
+    (run, disk)
+}
+
+/// Sum of a count over all workers and all executions of a phase's step.
+pub fn total(
+    plan: &Plan,
+    run: &ioscore::vm::team::TeamRun,
+    phase: &str,
+    key: &str,
+    count: impl Fn(&ioscore::vm::stat::Stat) -> u64,
+) -> u64 {
+    use ioscore::plan::instr::StatKind;
+    let mut sum = 0;
+    for execution in &run.phases {
+        let phase_plan = &plan.phases[usize::from(execution.phase)];
+        if phase_plan.name != phase {
+            continue;
+        }
+        for worker in &execution.workers {
+            for (stat, stat_plan) in worker.stats.iter().zip(&phase_plan.stats) {
+                if stat_plan.key == key && stat_plan.kind != StatKind::Step {
+                    sum += count(stat);
+                }
+            }
+        }
+    }
+    sum
+}
