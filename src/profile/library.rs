@@ -21,7 +21,7 @@ use super::suite::{Resolver, Suite, Test};
 
 /// All files of one command.
 pub struct Library {
-    verbs: Vec<Verb>,
+    verbs: &'static [Verb],
     sources: RefCell<Sources>,
     /// What was found besides errors.
     warnings: RefCell<Vec<Diagnostic>>,
@@ -41,7 +41,7 @@ pub enum Found {
 }
 
 impl Library {
-    pub fn new(verbs: Vec<Verb>) -> Library {
+    pub fn new(verbs: &'static [Verb]) -> Library {
         Library {
             verbs,
             sources: RefCell::default(),
@@ -52,8 +52,8 @@ impl Library {
         }
     }
 
-    pub fn verbs(&self) -> &[Verb] {
-        &self.verbs
+    pub fn verbs(&self) -> &'static [Verb] {
+        self.verbs
     }
 
     pub fn sources(&self) -> Ref<'_, Sources> {
@@ -116,7 +116,7 @@ impl Library {
                 Ok(Found::Suite(Box::new(suite)))
             }
             What::Profile => {
-                let (profile, warnings) = Profile::from_node(node, &self.verbs)?;
+                let (profile, warnings) = Profile::from_node(node, self.verbs)?;
                 self.warnings.borrow_mut().extend(warnings);
                 self.given.borrow_mut().insert(profile.id.clone(), profile.node.clone());
                 Ok(Found::Profile(Box::new(profile)))
@@ -201,7 +201,7 @@ impl Library {
             let message = format!("this is a {}, and a {} is asked for", is.word(), what.word());
             return Err(vec![Diagnostic::error("other-kind", &place, message)]);
         }
-        let mut found = check_structure(&node, is, &self.verbs);
+        let mut found = check_structure(&node, is, self.verbs);
         if found.iter().any(|found| found.severity == Severity::Error) {
             return Err(found);
         }

@@ -1,0 +1,84 @@
+//! `explain`: parameters, plan, needs and first operations of every case.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::output::{Failure, Outcome, data};
+use super::plan::{self, Values};
+use super::trace;
+use crate::run::numbers;
+use crate::run::prepare::{Prepared, case_number};
+use crate::run::target;
+use crate::vm::random::StreamKey;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Profiles or suites, as `run` takes them
+    #[arg(required = true, value_name = "SUITE|PROFILE[:CASE]")]
+    what: Vec<String>,
+    /// Directory whose room and blocks are taken into account
+    #[arg(long, value_name = "[NAME=]PATH")]
+    target: Option<String>,
+    #[command(flatten)]
+    values: Values,
+    /// Shows the first N operations as they would be issued
+    #[arg(long, value_name = "N")]
+    trace: Option<usize>,
+    /// Seed of the operations that are shown
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+}
+
+pub fn call(args: &Args) -> Outcome {
+    let library = plan::library();
+    let suite = plan::suite(&library, &args.what)?;
+    let place = match &args.target {
+        Some(argument) => {
+            let (name, path) = target::parse(argument);
+            Some(target::look(name.as_deref(), Path::new(&path), false).map_err(Failure::target)?)
+        }
+        None => None,
+    };
+    let facts = place.as_ref().map_or_else(|| target::facts(None), |place| place.facts.clone());
+    let cases = plan::cases(&library, &suite, &args.values.request(None), &facts, true)?;
+    let mut first = true;
+    for case in &cases {
+        if !std::mem::take(&mut first) {
+            data("\n")?;
+        }
+        data(text(case, args))?;
+    }
+    Ok(0)
+}
+
+fn text(case: &Prepared, args: &Args) -> String {
+    let bound = &case.bound;
+    let mut out = String::new();
+    let _ = writeln!(out, "{}:{}  {}", bound.profile_id, bound.case_id, bound.title);
+    let _ = writeln!(out, "\nparameters");
+    for param in &bound.params {
+        let changed = if param.changed { "  (changed)" } else { "" };
+        let _ = writeln!(out, "  {} = {}{changed}", param.name, param.value);
+    }
+    for (name, value) in &bound.facts_used {
+        let _ = writeln!(out, "  {name} = {value}  (of this machine)");
+    }
+    let plan = match &case.plan {
+        Ok(plan) => plan,
+        Err(why) => {
+            let _ = writeln!(out, "\nunsupported: {why}");
+            return out;
+        }
+    };
+    let _ = writeln!(out, "\nresults");
+    for spec in &case.specs {
+        let _ = writeln!(out, "  {} = {} {}", spec.name, spec.value.value, spec.unit);
+    }
+    let _ = writeln!(out, "\nnumbers\n  {}", numbers::known(plan).join("\n  "));
+    if let Some(count) = args.trace {
+        let seed = plan.random.seed.unwrap_or(args.seed);
+        let key = StreamKey { seed, case: case_number(bound), repeat: 0, worker: 0 };
+        let _ = write!(out, "\ntrace\n{}", trace::text(plan, key, count));
+    }
+    out
+}
