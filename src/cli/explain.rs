@@ -1,5 +1,6 @@
 //! `explain`: parameters, plan, needs and first operations of every case.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -74,11 +75,41 @@ fn text(case: &Prepared, args: &Args) -> String {
     for spec in &case.specs {
         let _ = writeln!(out, "  {} = {} {}", spec.name, spec.value.value, spec.unit);
     }
-    let _ = writeln!(out, "\nnumbers\n  {}", numbers::known(plan).join("\n  "));
+    let _ = writeln!(out, "\nnumbers");
+    out.push_str(&numbers_text(&numbers::known(plan)));
     if let Some(count) = args.trace {
         let seed = plan.random.seed.unwrap_or(args.seed);
         let key = StreamKey { seed, case: case_number(bound), repeat: 0, worker: 0 };
         let _ = write!(out, "\ntrace\n{}", trace::text(plan, key, count));
     }
     out
+}
+
+/// The names of numbers, those that differ only in their last part on one line.
+fn numbers_text(names: &[String]) -> String {
+    let mut quantities: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for name in names {
+        let (before, last) = name.rsplit_once('.').unwrap_or(("", name));
+        quantities.entry(before).or_default().push(last);
+    }
+    // And those that have the same last parts on one line again.
+    let mut lines: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
+    for (before, reductions) in quantities {
+        let (subject, quantity) = before.rsplit_once('.').unwrap_or(("", before));
+        match lines.iter_mut().find(|line| line.0 == subject && line.2 == reductions && !subject.is_empty()) {
+            Some(line) => line.1.push(quantity),
+            None => lines.push((subject, vec![quantity], reductions)),
+        }
+    }
+    let braces = |words: &[&str]| match words {
+        [one] => one.to_string(),
+        several => format!("{{{}}}", several.join(", ")),
+    };
+    lines
+        .iter()
+        .map(|(subject, quantities, reductions)| {
+            let dot = if subject.is_empty() { "" } else { "." };
+            format!("  {subject}{dot}{}.{}\n", braces(quantities), braces(reductions))
+        })
+        .collect()
 }

@@ -2,3 +2,4 @@
 
 pub mod instr;
 pub mod lower;
+pub mod reading;

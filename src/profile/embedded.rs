@@ -13,7 +13,7 @@ macro_rules! files {
 pub const PROFILES: &[File] = files!("profiles": "dd", "fs-mark", "postmark");
 
 /// By id, sorted: one entry a file of `suites/`.
-pub const SUITES: &[File] = &[];
+pub const SUITES: &[File] = files!("suites": "nas-filesystems");
 
 /// The text of an entry.
 pub fn text(files: &[File], id: &str) -> Option<&'static str> {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::tally::{self, Subject, Tally};
 use crate::measure::{Histogram, series};
 use crate::plan::instr::{PhasePlan, Plan, StatKind};
+use crate::plan::reading::reading;
 use crate::record::{Series, StepResult};
 use crate::vm::stat::Stat;
 use crate::vm::team::TeamRun;
@@ -63,11 +64,13 @@ pub fn known(plan: &Plan) -> Vec<String> {
                     add("steps", COUNTED);
                     add("step_latency", TIMED);
                 }
-                _ => {
-                    for quantity in ["ops", "bytes", "requested", "errors"] {
+                kind => {
+                    add("ops", COUNTED);
+                    add("errors", COUNTED);
+                    // An operation that moves nothing has no bytes to speak of.
+                    let moves = kind != StatKind::Operation;
+                    for quantity in ["bytes", "requested"].into_iter().filter(|_| moves) {
                         add(quantity, COUNTED);
-                    }
-                    for quantity in ["bytes", "requested"] {
                         add(quantity, &["mean"]);
                         if subject.key.is_empty() {
                             add(quantity, &["rate_last_second"]);
@@ -139,7 +142,7 @@ pub fn moved(plan: &Plan, run: &TeamRun) -> (u64, u64) {
     let (mut read, mut written) = (0, 0);
     for phase_run in &run.phases {
         let Some(phase) = plan.phases.get(usize::from(phase_run.phase)) else { continue };
-        let reads = tally::reading(plan, phase);
+        let reads = reading(plan, phase);
         for worker in &phase_run.workers {
             for (id, (stat, about)) in worker.stats.iter().zip(&phase.stats).enumerate() {
                 if about.kind == StatKind::Data {
@@ -178,13 +181,15 @@ fn emit(out: &mut Numbers, prefix: &str, subject: &Subject, tally: &Tally) {
             counted(out, prefix, "steps", tally, |stat| stat.ops);
             timed(out, prefix, "step_latency", &sum.latency);
         }
-        _ => {
+        kind => {
             counted(out, prefix, "ops", tally, |stat| stat.ops);
-            counted(out, prefix, "bytes", tally, |stat| stat.bytes);
-            counted(out, prefix, "requested", tally, |stat| stat.requested);
             counted(out, prefix, "errors", tally, |stat| stat.errors);
-            for (quantity, value) in [("bytes", sum.bytes), ("requested", sum.requested)] {
-                put(out, prefix, &format!("{quantity}.mean"), Some(value as f64 / sum.ops as f64));
+            if kind != StatKind::Operation {
+                counted(out, prefix, "bytes", tally, |stat| stat.bytes);
+                counted(out, prefix, "requested", tally, |stat| stat.requested);
+                for (quantity, value) in [("bytes", sum.bytes), ("requested", sum.requested)] {
+                    put(out, prefix, &format!("{quantity}.mean"), Some(value as f64 / sum.ops as f64));
+                }
             }
             timed(out, prefix, "latency", &sum.latency);
             if !subject.key.is_empty() {
@@ -193,7 +198,7 @@ fn emit(out: &mut Numbers, prefix: &str, subject: &Subject, tally: &Tally) {
         }
     }
     // Where single operations have rates of their own, the mean is over them.
-    if let StatKind::Data | StatKind::Operation | StatKind::Block = subject.kind
+    if let StatKind::Data | StatKind::Block = subject.kind
         && let Some(mean) = tally.own_rate()
     {
         put(out, prefix, "bytes.rate_mean", Some(mean));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::measure::Interval;
 use crate::os::Nanos;
-use crate::plan::instr::{Args, Instr, PhasePlan, Plan, StatKind};
+use crate::plan::instr::{PhasePlan, Plan, StatKind};
 use crate::vm::stat::Stat;
 use crate::vm::team::TeamRun;
 
@@ -131,11 +131,11 @@ pub fn subjects(phase: &PhasePlan) -> Vec<Subject> {
             let inside = stats.iter().filter(|(_, s)| group.is_none_or(|g| g == s.group) && s.kind == kind);
             inside.map(|(id, _)| *id).collect()
         };
-        let data = of(StatKind::Data);
-        let chosen = if data.is_empty() { of(StatKind::Operation) } else { data };
-        if !chosen.is_empty() {
+        let kinds = [StatKind::Data, StatKind::Operation];
+        let chosen = kinds.into_iter().map(|kind| (kind, of(kind))).find(|(_, stats)| !stats.is_empty());
+        if let Some((kind, stats)) = chosen {
             let group = group.unwrap_or_default().to_string();
-            out.push(Subject { group, key: String::new(), kind: StatKind::Data, stats: chosen, rated: Vec::new() });
+            out.push(Subject { group, key: String::new(), kind, stats, rated: Vec::new() });
         }
     }
     out
@@ -193,19 +193,4 @@ impl Tally {
     pub fn own_rate(&self) -> Option<f64> {
         (self.own_rates.1 > 0).then(|| self.own_rates.0 / self.own_rates.1 as f64)
     }
-}
-
-/// Statistics of a phase that count reads, as positions in its list.
-pub fn reading(plan: &Plan, phase: &PhasePlan) -> BTreeSet<usize> {
-    let reads = |op: usize| crate::ops::rows().nth(op).is_some_and(|row| row.verb.name == "read");
-    let mut out = BTreeSet::new();
-    for instr in phase.groups.iter().flat_map(|group| &group.code) {
-        if let Instr::Op { op, args } = instr
-            && reads(usize::from(*op))
-            && let Some(Args { stat, .. }) = plan.args.get(*args as usize)
-        {
-            out.insert(usize::from(*stat));
-        }
-    }
-    out
 }
