@@ -54,6 +54,12 @@ impl Resolver {
         let bare = path::is_bare(path)?;
         match self {
             Resolver::Kernel => calls::openat2(dir, path, flags | libc::O_CLOEXEC, mode, BENEATH),
+            // Older kernels made a file and then complained that it was no directory.
+            Resolver::Walk
+                if flags & (libc::O_CREAT | libc::O_DIRECTORY) == libc::O_CREAT | libc::O_DIRECTORY =>
+            {
+                Err(Errno(libc::EINVAL))
+            }
             Resolver::Walk if bare => open_last(dir, path, flags, mode),
             Resolver::Walk => walk(dir, path, flags, mode),
         }
@@ -115,7 +121,8 @@ fn walk(dir: Fd, path: &CStr, flags: i32, mode: u32) -> Call<Fd> {
         return open_last(at, tail(path, cut.at)?, flags, mode);
     }
     if flags & libc::O_CREAT != 0 {
-        return Err(Errno(libc::EISDIR));
+        // Unless there is no directory to begin with.
+        return calls::statat(at, c".").and(Err(Errno(libc::EISDIR)));
     }
     // Without its slash, which would make the kernel follow it.
     let name = Text::<{ NAME_MAX + 1 }>::new(cut.last)?;

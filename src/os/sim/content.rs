@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// Bytes of one block, the unit in which space is given out.
 pub const BLOCK: u64 = 4096;
 
+/// Largest file in bytes: that of ext4 with blocks of 4 KiB. No range may go beyond it.
+pub const LARGEST: u64 = (1 << 44) - 4096;
+
 /// Bytes from `start` up to `end` that one recipe made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
@@ -258,7 +261,7 @@ mod tests {
         assert!(matches!(content, Content::One(10_000, Recipe::Text)));
         assert_eq!(content.set(0, 20_000, Recipe::Zero), 2);
         assert!(matches!(content, Content::One(20_000, Recipe::Zero)));
-        assert_eq!(content.clear(0, 1 << 40), 5);
+        assert_eq!(content.clear(0, LARGEST), 5);
         assert!(matches!(content, Content::Empty));
     }
 
