@@ -13,6 +13,8 @@ pub mod probe;
 pub mod removal;
 pub mod resolve;
 pub mod rundir;
+#[cfg(test)]
+pub mod testing;
 pub mod worker;
 
 pub use clock::Clock;

@@ -3,6 +3,7 @@
 
 mod differential;
 mod escape;
+mod real;
 mod semantics;
 mod simulation;
 
