@@ -97,6 +97,10 @@ impl Content {
         if let Some(added) = self.extend(start, end, recipe, u64::MAX) {
             return added;
         }
+        if matches!(self, Content::Many(_)) && self.many().overwrite(start, end, recipe) {
+            self.simplify();
+            return 0;
+        }
         let added = self.cost(start, end);
         if let Content::One(old, known) = self
             && start == 0
@@ -207,6 +211,30 @@ impl Many {
         // An empty or reversed range has no rest; BTreeMap would panic on the latter.
         let rest = self.map.range(start..end.max(start));
         before.into_iter().chain(rest).map(|(start, extent)| (*start, *extent))
+    }
+
+    /// A write that stays within one extent, the usual one in a file that is full: true where
+    /// this was one, and it is done.
+    fn overwrite(&mut self, start: u64, end: u64, recipe: Recipe) -> bool {
+        let Some((&from, (to, known))) = self.map.range_mut(..=start).next_back() else { return false };
+        let (until, known) = (std::mem::replace(to, (*to).min(start)), *known);
+        if until < end || known == recipe {
+            *to = until;
+            return until >= end;
+        }
+        if from == start {
+            self.map.remove(&from);
+        }
+        if until > end {
+            self.map.insert(end, (until, known));
+        }
+        if from < start && until > end {
+            // Between two parts of another recipe: nothing to join.
+            self.map.insert(start, (end, recipe));
+        } else {
+            self.insert(start, end, recipe);
+        }
+        true
     }
 
     /// Removes a range from the extents; the count of blocks is the caller's.
