@@ -17,7 +17,8 @@ pub mod rundir;
 pub mod testing;
 pub mod worker;
 
-pub use clock::Clock;
+pub use clock::{Clock, Drift};
 pub use limits::{ignore_file_size_signal, is_root, raise_descriptor_limit};
+pub use removal::Left;
 pub use rundir::{Cleaned, CleanedState, RunDir, clean};
 pub use worker::{Context, Linux};

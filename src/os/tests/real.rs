@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::os::Lock;
-use crate::os::linux::testing::Mounted;
+use crate::os::linux::resolve::Resolver;
+use crate::os::linux::testing::{Mounted, refuse};
 use std::sync::mpsc;
 
 const CREATE: i32 = libc::O_RDWR | libc::O_CREAT;
@@ -116,4 +117,51 @@ fn a_full_file_system_and_a_read_only_one() {
     assert_eq!(os.mkdir(root, c"d", 0o755), Err(Errno(libc::EROFS)));
     let fd = os.open(root, c"a", libc::O_RDONLY, 0).unwrap();
     os.close(fd).unwrap();
+}
+
+/// Runs `test` in a thread to which the kernel refuses a call; says so where it cannot.
+fn without(call: libc::c_long, errno: i32, test: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::spawn(move || match refuse(call, errno) {
+        true => test(),
+        false => eprintln!("skipped: system calls cannot be refused here"),
+    });
+    thread.join().unwrap();
+}
+
+#[test]
+fn an_old_kernel_or_a_sandbox_makes_paths_be_walked() {
+    for errno in [libc::ENOSYS, libc::EPERM] {
+        without(libc::SYS_openat2, errno, || {
+            let dir = tempfile::tempdir().unwrap();
+            let root = OwnedFd::from(std::fs::File::open(dir.path()).unwrap());
+            let context = Context::new(root, Arc::new(Clock::monotonic()));
+            assert_eq!(context.resolver(), Resolver::Walk);
+            let mut os = Linux::new(&context);
+            let root = os.root();
+            os.mkdir(root, c"d", 0o755).unwrap();
+            os.symlink(c"d", root, c"l").unwrap();
+            let fd = os.open(root, c"d/a", CREATE, 0o644).unwrap();
+            os.close(fd).unwrap();
+            os.unlink(root, c"d/a").unwrap();
+            assert_eq!(os.open(root, c"l/a", CREATE, 0o644), Err(Errno(libc::ELOOP)));
+        });
+    }
+}
+
+#[test]
+fn other_calls_that_are_missing_are_done_without() {
+    // fchmodat2
+    without(452, libc::ENOSYS, || {
+        use std::os::unix::fs::MetadataExt;
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a"), "").unwrap();
+        let mut os = linux_in(dir.path(), true);
+        let root = os.root();
+        os.chmod(root, c"a", 0o604).unwrap();
+        assert_eq!(std::fs::metadata(dir.path().join("a")).unwrap().mode() & 0o7777, 0o604);
+    });
+    without(libc::SYS_unshare, libc::EPERM, || {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!linux_in(dir.path(), true).enter_worker());
+    });
 }
