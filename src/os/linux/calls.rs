@@ -44,6 +44,16 @@ pub fn owned(fd: Fd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
+/// A descriptor held for the length of one call, between `open` and `close` and nothing else:
+/// an `OwnedFd` asks one question more before it closes, in builds with debug assertions.
+pub struct Held(pub Fd);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = close(self.0);
+    }
+}
+
 // --- opening -------------------------------------------------------------------------------
 
 /// Argument of `openat2` (`struct open_how` of linux/openat2.h, version 0, 24 bytes).
@@ -322,12 +332,11 @@ pub fn fchmodat2(dir: Fd, name: &CStr, mode: u32) -> Call<()> {
 /// through the descriptor's link under /proc (of the thread: workers have tables of their own).
 /// `EOPNOTSUPP` for a symbolic link, as above.
 pub fn chmod_through_proc(dir: Fd, name: &CStr, mode: u32) -> Call<()> {
-    use std::os::fd::AsRawFd;
-    let file = owned(openat(dir, name, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0)?);
-    if fstat(file.as_raw_fd())?.symlink {
+    let file = Held(openat(dir, name, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0)?);
+    if fstat(file.0)?.symlink {
         return Err(Errno(libc::EOPNOTSUPP));
     }
-    let path = std::ffi::CString::new(format!("/proc/thread-self/fd/{}", file.as_raw_fd()))
+    let path = std::ffi::CString::new(format!("/proc/thread-self/fd/{}", file.0))
         .map_err(|_| Errno(libc::EINVAL))?;
     // SAFETY: path ends in NUL.
     done(unsafe { libc::chmod(path.as_ptr(), mode as libc::mode_t) })
@@ -354,8 +363,7 @@ pub fn show(text: &CStr) {
 
 /// Drops the clean page cache and unused directory entries and inodes of the machine.
 pub fn drop_caches() -> Call<()> {
-    use std::os::fd::AsRawFd;
     let control = openat(libc::AT_FDCWD, c"/proc/sys/vm/drop_caches", libc::O_WRONLY | libc::O_CLOEXEC, 0)?;
-    let control = owned(control);
-    super::data::write(control.as_raw_fd(), b"3").map(|_| ())
+    let control = Held(control);
+    super::data::write(control.0, b"3").map(|_| ())
 }
