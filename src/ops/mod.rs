@@ -1,1 +1,14 @@
-//! See ARCHITECTURE.md.
+//! The operation table: one row an operation, one file a family.
+
+pub mod attributes;
+pub mod data;
+pub mod durability;
+pub mod files;
+pub mod flow;
+pub mod names;
+pub mod row;
+pub mod space;
+pub mod stdio;
+pub mod table;
+
+pub use table::{Exec, rows, table, verbs};

@@ -1,5 +1,32 @@
 //! What the user wrote: loading, places, units, expressions, parameters, cases, suites.
 
+mod body;
+mod calculator;
+pub mod case;
+pub mod check;
+mod check_steps;
+mod clashes;
+pub mod decode;
+pub mod definition;
 pub mod diagnostic;
+pub mod distribution;
+pub mod expression;
+pub mod language;
+mod literal;
+pub mod load;
+pub mod locate;
+pub mod names;
 pub mod node;
+pub mod params;
+mod raw;
+pub mod reference;
+pub mod render;
+pub mod results;
+pub mod schema;
 pub mod shape;
+pub mod source;
+pub mod suite;
+mod syntax;
+pub mod template;
+pub mod units;
+mod yaml;

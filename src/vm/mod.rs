@@ -1,1 +1,19 @@
-//! See ARCHITECTURE.md.
+//! The interpreter: programs, thread state, pools, buffers, random streams, pacing. It knows
+//! instructions and machines, neither YAML nor reports.
+
+pub mod buffers;
+pub mod draw;
+pub mod fault;
+pub mod hand;
+pub mod interp;
+pub mod layout;
+pub mod mt19937;
+pub mod names;
+mod paths;
+pub mod pool;
+pub mod random;
+pub mod shared;
+pub mod stat;
+mod taking;
+pub mod team;
+pub mod worker;

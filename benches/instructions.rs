@@ -1,0 +1,112 @@
+//! The gate on our own overhead: instructions in user space for each operation, against a limit.
+//!
+//! `cargo bench --bench instructions [-- NAME]` runs the rows whose name holds NAME and fails when
+//! one is over its limit. Needs valgrind.
+
+mod support;
+#[path = "../tests/common/tools.rs"]
+#[allow(dead_code)]
+mod tools;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use support::callgrind::{Point, instructions, slope};
+
+/// One operation to weigh.
+struct Row {
+    name: &'static str,
+    /// What is run: a file relative to the package, or the name of a built-in profile with its case.
+    profile: &'static str,
+    /// The parameter that sets the number of operations.
+    count: &'static str,
+    /// Further arguments of `run`.
+    args: &'static [&'static str],
+    /// Instructions an operation may take.
+    limit: f64,
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        name: "sync read",
+        profile: "benches/profiles/sync-read.yaml",
+        count: "operations",
+        args: &[],
+        limit: 150.0,
+    },
+    Row {
+        name: "io_uring read",
+        profile: "benches/profiles/uring-read.yaml",
+        count: "operations",
+        args: &[],
+        limit: 200.0,
+    },
+    Row {
+        name: "file mix",
+        profile: "benches/profiles/file-mix.yaml",
+        count: "operations",
+        args: &[],
+        limit: 450.0,
+    },
+];
+
+/// The two numbers of operations.
+const FEW: u64 = 10_000;
+const MANY: u64 = 60_000;
+
+/// A random number, an offset and a call stub take about 30 instructions in C: less than this means
+/// that the count did not reach the program, not that the program is fast.
+const FEWEST: f64 = 25.0;
+
+fn main() -> ExitCode {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let Some([valgrind]) = tools::need("bench instructions", ["valgrind"]) else { return ExitCode::SUCCESS };
+    let rows = ROWS.iter().filter(|row| wanted.iter().all(|part| row.name.contains(part.as_str())));
+    let (mut failed, mut ran) = (false, false);
+    println!("{:<20} {:>12} {:>8}", "operation", "instructions", "limit");
+    for row in rows {
+        ran = true;
+        match weigh(&valgrind, row) {
+            Ok(weight) if weight < FEWEST => {
+                failed = true;
+                println!(
+                    "{:<20} {weight:>12.1} {:>8}  too few to be true: does {}= set the number of operations?",
+                    row.name, row.limit, row.count
+                );
+            }
+            Ok(weight) => {
+                let over = weight > row.limit;
+                failed |= over;
+                println!(
+                    "{:<20} {weight:>12.1} {:>8}{}",
+                    row.name,
+                    row.limit,
+                    if over { "  OVER" } else { "" }
+                );
+            }
+            Err(why) => {
+                failed = true;
+                println!("{:<20} {:>12} {:>8}  {why}", row.name, "failed", row.limit);
+            }
+        }
+    }
+    if !ran {
+        println!("no row is named like {wanted:?}");
+    }
+    if failed || !ran { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn weigh(valgrind: &Path, row: &Row) -> Result<f64, String> {
+    let point = |operations: u64| -> Result<Point, String> {
+        let dir = tools::scratch();
+        let (target, out) = (dir.path().join("target"), dir.path().join("out"));
+        std::fs::create_dir(&target).map_err(|e| format!("{}: {e}", target.display()))?;
+        let mut command: Vec<std::ffi::OsString> = vec![env!("CARGO_BIN_EXE_ioscore").into(), "run".into()];
+        command.extend([row.profile.into(), "--target".into(), target.into(), "--out".into(), out.into()]);
+        command.extend(["--runs", "1", "--quiet", "--set"].map(Into::into));
+        command.push(format!("{}={operations}", row.count).into());
+        command.extend(row.args.iter().map(Into::into));
+        Ok(Point { operations, instructions: instructions(valgrind, &command)? })
+    };
+    slope(point(FEW)?, point(MANY)?).ok_or_else(|| "both runs do the same".into())
+}

@@ -1,0 +1,405 @@
+//! Reading and writing. Each transfer is one operation with its own latency; a step that moves
+//! several is timed as a whole too.
+
+use super::row::*;
+use super::table::family;
+use crate::os::{Call, Completion, Errno, Fd, Os, Recipe, Submitted, Transfer};
+use crate::plan::instr::*;
+use crate::profile::shape::{Field, Kind, Verb};
+use crate::vm::draw::{hot, permute};
+use crate::vm::fault::Flow;
+use crate::vm::random::Purpose;
+use crate::vm::worker::{ClaimUnit, Worker};
+
+/// Bytes a transfer when a whole file is read or written without a block size: what copying
+/// programs use today.
+pub const WHOLE_BLOCK: u64 = 128 << 10;
+
+const VERIFY: Field =
+    Field::new("verify", Kind::Bool, "check that what was read is what `data` (zero or {byte: x}) says");
+
+family! {
+    {
+        verb: Verb {
+            name: "read",
+            group: "data",
+            doc: "Reads from the file in hand, `whole` or so many bytes. At the end of the file `at: next` starts again.",
+            object: Some(Kind::OneOf(&[Kind::Choice(&["whole"]), Kind::Distribution])),
+            bare: false,
+            args: &[IN, PICK, BLOCK, AT, REMAINDER, DATA, VERIFY],
+        },
+        object: Object::Amount, counts: Counts::Data, run: read, needs_open: true,
+    },
+    {
+        verb: Verb {
+            name: "write",
+            group: "data",
+            doc: "Writes to the file in hand.",
+            object: Some(Kind::OneOf(&[Kind::Choice(&["whole"]), Kind::Distribution])),
+            bare: false,
+            args: &[IN, PICK, BLOCK, AT, REMAINDER, DATA],
+        },
+        object: Object::Amount, counts: Counts::Data, run: write, needs_open: true,
+    },
+    {
+        verb: Verb {
+            name: "append",
+            group: "data",
+            doc: "Writes at the end of the file in hand.",
+            object: Some(Kind::Distribution),
+            bare: false,
+            args: &[IN, PICK, BLOCK, REMAINDER, DATA],
+        },
+        object: Object::Amount, counts: Counts::Data, run: append, needs_open: true,
+    },
+}
+
+fn read<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
+    step::<O, false>(worker, plan, args, args.at)
+}
+
+fn write<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
+    step::<O, true>(worker, plan, args, args.at)
+}
+
+fn append<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
+    // A file opened for appending does it by itself.
+    let at = if worker.hands[usize::from(args.set)].file.append { At::Next } else { At::End };
+    step::<O, true>(worker, plan, args, at)
+}
+
+/// One data step: its amount in transfers of its block size.
+fn step<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args, at: At) -> Flow {
+    let set = usize::from(args.set);
+    if args.pick != Pick::Same && worker.pick(args.set, args.pick).is_none() {
+        return worker.guarded(plan.sets[set].empty, "pick", "the set has no file");
+    }
+    let file = &worker.hands[set].file;
+    if !file.is_open() && !plan.sets[set].memory {
+        return worker.settle(args, Err(Errno(libc::EBADF)), if WRITE { "write" } else { "read" });
+    }
+    let stdio = file.stdio;
+    let size = file.size;
+    let amount = match args.amount {
+        Amount::Whole => size,
+        Amount::Bytes(Draw::Const(n)) => n,
+        Amount::Bytes(draw) => worker.draw(draw, Purpose::Size, args.set),
+    };
+    let block = match args.block {
+        None if args.amount == Amount::Whole => WHOLE_BLOCK.min(amount),
+        None => amount,
+        Some(Draw::Const(n)) => n,
+        Some(draw) => worker.draw(draw, Purpose::Size, args.set),
+    };
+    let start = worker.now;
+    let flow = if stdio {
+        super::stdio::step::<O, WRITE>(worker, args, amount, block)
+    } else {
+        blocks::<O, WRITE>(worker, plan, args, at, amount, block)
+    };
+    if args.step_stat != NO_STAT && flow == Flow::Next {
+        worker.finish_whole(args.step_stat, start, amount, amount);
+    }
+    flow
+}
+
+#[inline]
+fn blocks<O: Os, const WRITE: bool>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+    at: At,
+    amount: u64,
+    mut block: u64,
+) -> Flow {
+    let mut left = amount;
+    let mut first = true;
+    loop {
+        if let (Some(draw), false) = (args.block, first) {
+            block = match draw {
+                Draw::Const(n) => n,
+                draw => worker.draw(draw, Purpose::Size, args.set),
+            };
+        }
+        let len = if block == 0 { left } else { left.min(block) };
+        if len == 0 {
+            let wanted = match args.remainder {
+                Remainder::Always => true,
+                Remainder::IfAlone => first,
+                Remainder::IfAny => {
+                    first && amount == 0 && args.block.is_none() && args.amount != Amount::Whole
+                }
+            };
+            if !wanted {
+                return Flow::Next;
+            }
+        }
+        if !first && worker.is_over() || !worker.may_go_on(ClaimUnit::Transfers, len) {
+            return Flow::Over;
+        }
+        match transfer::<O, WRITE>(worker, plan, args, at, len) {
+            Flow::Next => {}
+            other => return other,
+        }
+        left -= len;
+        first = false;
+        let ends = match args.remainder {
+            Remainder::Always => len < block,
+            _ => left == 0,
+        };
+        if ends {
+            return Flow::Next;
+        }
+    }
+}
+
+/// One transfer: place, data, call, count.
+#[inline]
+fn transfer<O: Os, const WRITE: bool>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+    at: At,
+    mut len: u64,
+) -> Flow {
+    let set = usize::from(args.set);
+    let asked = len;
+    let file = &worker.hands[set].file;
+    let offset = if at == At::Next {
+        // Kept files are of a fixed size and begun again; a file being written may grow.
+        let fixed = !WRITE || !worker.hands[set].kept.is_empty();
+        if fixed && file.cursor + len > file.size {
+            if file.cursor >= file.size && file.size > 0 && len > 0 || WRITE && file.cursor > 0 {
+                worker.hands[set].file.cursor = 0;
+                worker.hands[set].file.positional = true;
+                if !worker.pass_done() {
+                    return Flow::Over;
+                }
+            }
+            let file = &worker.hands[set].file;
+            if !WRITE {
+                len = len.min(file.size.saturating_sub(file.cursor)).max(0);
+                if file.size == 0 {
+                    len = asked;
+                }
+            }
+        }
+        let file = &worker.hands[set].file;
+        if file.positional { Some(file.cursor) } else { None }
+    } else {
+        let (offset, fits) = place(worker, plan, args, at, len, WRITE);
+        len = fits;
+        worker.hands[set].file.positional = true;
+        Some(offset)
+    };
+    if plan.sets[set].memory {
+        return memory::<O, WRITE>(worker, args, len);
+    }
+    let fd = worker.hands[set].file.fd;
+    let moved = match call::<O, WRITE>(worker, args, fd, offset, len as usize) {
+        Ok(n) if n == len as usize => len,
+        Ok(n) => match go_on::<O, WRITE>(worker, args, fd, offset, len, n as u64) {
+            Ok(total) => total,
+            Err(errno) => return failed(worker, args, errno, offset, len, WRITE),
+        },
+        Err(errno) => return failed(worker, args, errno, offset, len, WRITE),
+    };
+    worker.finish(args.stat, moved, asked);
+    let file = &mut worker.hands[set].file;
+    if WRITE && file.append {
+        file.cursor = file.size + moved;
+    } else {
+        file.cursor = offset.unwrap_or(file.cursor) + moved;
+    }
+    if WRITE && file.cursor > file.size {
+        file.size = file.cursor;
+    }
+    if args.verify && O::BYTES && !WRITE {
+        return verify(worker, args, moved as usize, offset);
+    }
+    Flow::Next
+}
+
+/// Hands one transfer to the engine and waits for its end.
+#[inline]
+fn call<O: Os, const WRITE: bool>(
+    worker: &mut Worker<O>,
+    args: &Args,
+    fd: Fd,
+    offset: Option<u64>,
+    len: usize,
+) -> Call<usize> {
+    let transfer = Transfer { fd, offset, len, token: 0 };
+    loop {
+        let submitted = if WRITE {
+            let recipe = if O::BYTES { args.data } else { Recipe::Zero };
+            let data = worker.buffers.data(recipe, len);
+            worker.os.submit_write(transfer, data, args.data)
+        } else {
+            worker.os.submit_read(transfer, worker.buffers.reading(len))
+        };
+        match submitted {
+            Submitted::Done(result) => return result,
+            // An engine with a queue, asked for one transfer at a time.
+            Submitted::Queued => return wait(worker).map(|c| c.result)?,
+            Submitted::Busy => {
+                wait(worker)?;
+            }
+        }
+    }
+}
+
+#[cold]
+fn wait<O: Os>(worker: &mut Worker<O>) -> Call<Completion> {
+    let mut done = Vec::new();
+    worker.os.reap(1, &mut done)?;
+    done.pop().ok_or(Errno(libc::EIO))
+}
+
+/// Continues a transfer that moved less than it was asked. Returns all bytes moved.
+#[cold]
+fn go_on<O: Os, const WRITE: bool>(
+    worker: &mut Worker<O>,
+    args: &Args,
+    fd: Fd,
+    offset: Option<u64>,
+    len: u64,
+    mut done: u64,
+) -> Call<u64> {
+    // Nothing at all is the end of the file (or, for a write, no progress).
+    let mut last = done;
+    while done < len && last > 0 {
+        if let Some(stat) = worker.stats.get_mut(usize::from(args.stat)) {
+            stat.short += 1;
+        }
+        last = call::<O, WRITE>(worker, args, fd, offset.map(|o| o + done), (len - done) as usize)? as u64;
+        done += last;
+    }
+    if WRITE && done < len { Err(Errno(libc::EIO)) } else { Ok(done) }
+}
+
+#[cold]
+fn failed<O: Os>(
+    worker: &mut Worker<O>,
+    args: &Args,
+    errno: Errno,
+    offset: Option<u64>,
+    len: u64,
+    write: bool,
+) -> Flow {
+    if Worker::<O>::expects(args, errno) {
+        return worker.settle(args, Err(errno), "");
+    }
+    worker.member_path(args.set);
+    let at = offset.unwrap_or(worker.hands[usize::from(args.set)].file.cursor);
+    worker.fail(if write { "write" } else { "read" }, Some(at), Some(len), Some(errno), None)
+}
+
+/// Where a transfer goes and how much of it fits: it never reaches past the end of the file, except
+/// for a write to a file that is smaller than the transfer.
+fn place<O: Os>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+    at: At,
+    len: u64,
+    write: bool,
+) -> (u64, u64) {
+    let set = usize::from(args.set);
+    let file = worker.hands[set].file;
+    let at = match at {
+        At::Weighted(id) => weighted(worker, plan, id),
+        at => at,
+    };
+    let fits = if write { len } else { len.min(file.size) };
+    let blocks = if len == 0 { 1 } else { (file.size / len).max(1) };
+    let offset = match at {
+        At::Start => 0,
+        At::End => file.size,
+        At::Next => {
+            let wraps = file.cursor + len > file.size && (!write || !worker.hands[set].kept.is_empty());
+            if wraps { 0 } else { file.cursor }
+        }
+        At::Random => worker.random.below(Purpose::Place, blocks) * len,
+        At::Permuted => {
+            let visited = file.visited % blocks;
+            if visited == 0 {
+                let key = worker.random.bits(Purpose::Place);
+                worker.hands[set].file.permutation = key;
+            }
+            worker.hands[set].file.visited = visited + 1;
+            permute(visited, blocks, worker.hands[set].file.permutation) * len
+        }
+        At::Offset(draw) => worker.draw(draw, Purpose::Place, args.set),
+        At::Ranked(table) => {
+            let rank = worker.ranks.draw(
+                &worker.shared.ranks,
+                &plan.tables,
+                table,
+                blocks,
+                &mut worker.random,
+                Purpose::Place,
+            );
+            // Popular blocks are spread over the file, the same ones in every worker.
+            permute(rank, blocks, u64::from(table)) * len
+        }
+        At::Hot { share, of } => hot(share, of, blocks, &mut worker.random, Purpose::Place) * len,
+        At::Stride(stride) => {
+            // From the start of the last transfer; at the end of the file round again.
+            let next = if file.visited == 0 { 0 } else { file.permutation + stride };
+            let next = if next + len > file.size { 0 } else { next };
+            worker.hands[set].file.visited = 1;
+            worker.hands[set].file.permutation = next;
+            next
+        }
+        At::Weighted(_) => 0,
+    };
+    let fits = if write { fits } else { fits.min(file.size.saturating_sub(offset)) };
+    (offset, fits)
+}
+
+fn weighted<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> At {
+    let choices = plan.ats.get(usize::from(id)).map_or(&[][..], Vec::as_slice);
+    let total: u64 = choices.iter().map(|(_, w)| u64::from(*w)).sum();
+    let mut drawn = worker.random.below(Purpose::Place, total);
+    for (at, weight) in choices {
+        if drawn < u64::from(*weight) {
+            return *at;
+        }
+        drawn -= u64::from(*weight);
+    }
+    At::Next
+}
+
+/// A transfer to or from a set that lives in memory: a copy, no call.
+fn memory<O: Os, const WRITE: bool>(worker: &mut Worker<O>, args: &Args, len: u64) -> Flow {
+    let set = usize::from(args.set);
+    let cursor = worker.hands[set].file.cursor;
+    if O::BYTES
+        && !WRITE
+        && let Some(memory) = &worker.memory[set]
+        && cursor + len <= memory.len() as u64
+    {
+        worker.buffers.reading(len as usize).copy_from_slice(memory.slice(cursor as usize, len as usize));
+    }
+    worker.hands[set].file.cursor = cursor + len;
+    worker.finish(args.stat, len, len);
+    Flow::Next
+}
+
+/// Holds what was read against what must be there.
+fn verify<O: Os>(worker: &mut Worker<O>, args: &Args, len: usize, offset: Option<u64>) -> Flow {
+    let expected = match args.data {
+        Recipe::Byte(value) => value,
+        _ => 0,
+    };
+    match worker.buffers.last_read(len).iter().position(|b| *b != expected) {
+        None => Flow::Next,
+        Some(at) => {
+            let found = worker.buffers.last_read(len)[at];
+            worker.member_path(args.set);
+            let message = format!("byte {at} of the transfer is {found:#04x}, expected {expected:#04x}");
+            worker.fail("verify", offset, Some(len as u64), None, Some(message))
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! All rows, in one order, with the functions that perform them.
+
+use std::sync::LazyLock;
+
+use super::row::Row;
+use crate::os::Os;
+use crate::plan::instr::{Args, Plan};
+use crate::profile::shape::Verb;
+use crate::vm::fault::Flow;
+use crate::vm::worker::Worker;
+
+/// Performs one operation.
+pub type Exec<O> = fn(&mut Worker<O>, &Plan, &Args) -> Flow;
+
+/// Declares a family of operations: each row names the function that performs it, so that a new
+/// operation is one row.
+macro_rules! family {
+    ($( { verb: $verb:expr, object: $object:expr, counts: $counts:expr, run: $run:ident $(, $field:ident: $value:expr)* $(,)? } ),* $(,)?) => {
+        /// The rows of this family.
+        pub const ROWS: &[$crate::ops::row::Row] = &[
+            $( {
+                #[allow(unused_mut)]
+                let mut row = $crate::ops::row::Row {
+                    verb: $verb,
+                    object: $object,
+                    counts: $counts,
+                    detail: $crate::plan::instr::Detail::Nothing,
+                    needs_open: false,
+                    opens: false,
+                    by_age: false,
+                };
+                $( row.$field = $value; )*
+                row
+            } ),*
+        ];
+
+        /// What performs them, in the same order.
+        pub fn execs<O: $crate::os::Os>() -> Vec<$crate::ops::Exec<O>> {
+            vec![$( $run::<O> as $crate::ops::Exec<O> ),*]
+        }
+    };
+}
+pub(crate) use family;
+
+/// The families: adding one is one line here and one below.
+const FAMILIES: &[&[Row]] = &[
+    super::files::ROWS,
+    super::data::ROWS,
+    super::space::ROWS,
+    super::durability::ROWS,
+    super::names::ROWS,
+    super::attributes::ROWS,
+    super::flow::ROWS,
+];
+
+/// What performs each operation, in the order of [`rows`].
+pub fn table<O: Os>() -> Vec<Exec<O>> {
+    [
+        super::files::execs::<O>(),
+        super::data::execs::<O>(),
+        super::space::execs::<O>(),
+        super::durability::execs::<O>(),
+        super::names::execs::<O>(),
+        super::attributes::execs::<O>(),
+        super::flow::execs::<O>(),
+    ]
+    .concat()
+}
+
+/// Every row; an operation's number is its index here.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    FAMILIES.iter().copied().flatten()
+}
+
+/// The row of a verb and its number.
+pub fn find(verb: &str) -> Option<(u16, &'static Row)> {
+    rows().enumerate().find(|(_, row)| row.verb.name == verb).map(|(i, row)| (i as u16, row))
+}
+
+/// The verbs as the schema and the reference see them.
+pub fn verbs() -> &'static [Verb] {
+    static VERBS: LazyLock<Vec<Verb>> = LazyLock::new(|| rows().map(|row| row.verb).collect());
+    &VERBS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verb_has_one_row_and_one_function() {
+        let mut names: Vec<&str> = rows().map(|r| r.verb.name).collect();
+        assert_eq!(names.len(), table::<crate::os::sim::Sim>().len());
+        names.sort_unstable();
+        let before = names.len();
+        names.dedup();
+        assert_eq!(names.len(), before);
+    }
+
+    #[test]
+    fn every_row_is_documented() {
+        for row in rows() {
+            assert!(row.verb.doc.len() > 20, "{}", row.verb.name);
+            assert!(row.verb.args.iter().all(|f| !f.doc.is_empty()), "{}", row.verb.name);
+            assert!(row.verb.bare || row.verb.object.is_some(), "{}", row.verb.name);
+        }
+    }
+}

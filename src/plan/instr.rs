@@ -1,0 +1,598 @@
+//! The plan: what will happen, with nothing left to decide. The only contract between the
+//! compiler and the interpreter; it knows neither YAML nor how it is run.
+//!
+//! A phase holds one flat program a group of workers. Operands live in side tables that
+//! instructions index; places in the profile live in [`Plan::places`], away from the hot path.
+
+use crate::os::{Advice, Errno, Lock, Nanos, Recipe, Space};
+
+/// Index into a program.
+pub type Pc = u32;
+/// Index into [`Plan::sets`].
+pub type SetId = u16;
+/// Index into the statistics of one phase ([`PhasePlan::stats`]).
+pub type StatId = u16;
+/// Index into [`Plan::names`].
+pub type NameId = u16;
+
+/// "No set": the operation concerns no file set.
+pub const NO_SET: SetId = SetId::MAX;
+/// "No name beside the set".
+pub const NO_NAME: NameId = NameId::MAX;
+/// "Not counted".
+pub const NO_STAT: StatId = StatId::MAX;
+
+/// One instruction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Instr {
+    /// Performs operation `op` (index into the operation table) with the operands `args`
+    /// (index into [`Plan::args`]).
+    Op { op: u16, args: u32 },
+    /// Goes on elsewhere.
+    Jump(Pc),
+    /// Enters loop `id` (index into [`Plan::loops`]), whose [`Instr::LoopEnd`] stands at `exit`;
+    /// goes there at once where it runs no time at all.
+    LoopStart { id: u16, exit: Pc },
+    /// Goes back to `head` while loop `id` is not at its end.
+    LoopNext { id: u16, head: Pc },
+    /// Leaves a loop: the limits outside of it hold again.
+    LoopEnd { id: u16 },
+    /// Draws an alternative of mix `id` (index into [`Plan::mixes`]) and jumps there.
+    Mix { id: u16 },
+    /// Starts the clock of a labelled block.
+    BlockStart { block: u16 },
+    /// Counts a labelled block as one operation.
+    BlockEnd { block: u16, stat: StatId },
+    /// Starts walking over the members of a set as it is now.
+    EachStart { id: u16, exit: Pc },
+    /// Takes the next member in hand and goes to `head`, or falls through at the end.
+    EachNext { id: u16, head: Pc },
+    /// Waits until the pace `id` (index into [`Plan::paces`]) allows the next iteration.
+    Pace { id: u16 },
+    /// The end of the program.
+    End,
+}
+
+/// Which member of a set an operation takes in hand.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Pick {
+    /// The one in hand.
+    #[default]
+    Same,
+    Random,
+    /// Members in the order of their slots, round and round.
+    Next,
+    Oldest,
+    Newest,
+    /// By rank of age under a distribution (index into [`Plan::tables`]).
+    Ranked(u32),
+}
+
+/// How members are walked over.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Order {
+    #[default]
+    Oldest,
+    Newest,
+    Slot,
+    Random,
+}
+
+/// A number drawn when it is needed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Draw {
+    Const(u64),
+    /// From `lo` to `hi`, both included, in steps from `lo`.
+    Uniform {
+        lo: Bound,
+        hi: Bound,
+        step: u64,
+    },
+    /// From a table (index into [`Plan::tables`]).
+    Table(u32),
+}
+
+/// A bound that may depend on the file in hand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    Number(u64),
+    /// Its size in bytes.
+    FileSize,
+    /// What it may still grow: the set's largest size less its own.
+    FileRoom,
+}
+
+/// How much one data step moves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    Bytes(Draw),
+    /// All of the file in hand.
+    Whole,
+}
+
+/// Where a transfer goes.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum At {
+    /// Goes on where the last transfer ended.
+    #[default]
+    Next,
+    /// Any whole block of the file.
+    Random,
+    /// Every block once, in a random order, then again in another.
+    Permuted,
+    Start,
+    /// The end of the file.
+    End,
+    /// A byte offset.
+    Offset(Draw),
+    /// A block number drawn by rank: the ranks are spread over the file.
+    Ranked(u32),
+    /// `share` of the transfers (of 2^32) go to the first `of` (of 2^32) of the file.
+    Hot {
+        share: u32,
+        of: u32,
+    },
+    /// The last offset plus this many bytes.
+    Stride(u64),
+    /// One of several (index into [`Plan::ats`]).
+    Weighted(u16),
+}
+
+/// What becomes of a last block that is shorter than the others.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Remainder {
+    /// One shorter transfer, where bytes are left.
+    #[default]
+    IfAny,
+    /// One last transfer even of no bytes.
+    Always,
+    /// As `IfAny`, and one transfer of no bytes where there is nothing else.
+    IfAlone,
+}
+
+/// Whether a file's directory is made by the step that creates the file.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Parents {
+    /// Made before the first phase.
+    #[default]
+    Ahead,
+    /// Made when the worker has not yet seen it.
+    Missing,
+    /// Asked for before every file; that it exists is no error.
+    Always,
+}
+
+/// How a file was opened, as far as the steps after it need to know.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Opening {
+    /// Flags of `open(2)`.
+    pub flags: i32,
+    /// Permission bits of a created file.
+    pub permissions: u32,
+    pub parents: Parents,
+    /// Transfers as C's buffered files make them: whole blocks of the file's preferred size.
+    pub stdio: bool,
+}
+
+/// What a particular operation needs beside the common operands.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Detail {
+    #[default]
+    Nothing,
+    Advice(Advice),
+    Space(Space),
+    Lock(Lock),
+    /// Nanoseconds (not a constant: drawn).
+    Pause,
+    Order(Order),
+    /// Index of the barrier ([`Plan::barriers`]).
+    Barrier(u16),
+    /// The open file is meant, not its name.
+    OpenFile,
+    /// Every subdirectory of the set is meant, not the set's own directory.
+    Subdirs,
+}
+
+/// The operands of one operation. One struct for all of them: an operation reads what it needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Args {
+    pub set: SetId,
+    /// A second set (`from:`).
+    pub other: SetId,
+    pub stat: StatId,
+    /// Statistics of the step as a whole, where it moves several blocks.
+    pub step_stat: StatId,
+    /// Where the enclosing block ends: a guard that says `skip` goes there.
+    pub skip_to: Pc,
+    pub pick: Pick,
+    pub amount: Amount,
+    /// Bytes a transfer; `None` moves the amount in one.
+    pub block: Option<Draw>,
+    pub remainder: Remainder,
+    pub at: At,
+    pub data: Recipe,
+    /// Check what was read against the recipe.
+    pub verify: bool,
+    pub opening: Opening,
+    pub name: NameId,
+    /// A number some operations take: a size, a position, a length.
+    pub value: Draw,
+    pub detail: Detail,
+    /// Perform only every n-th time, counted per worker and file; 1 is always.
+    pub every: u32,
+    /// Errors that are as good as success.
+    pub expect: Vec<Errno>,
+    /// The error that must come.
+    pub must_fail: Option<Errno>,
+    /// Most members a walk takes.
+    pub limit: Option<u64>,
+}
+
+impl Default for Args {
+    fn default() -> Args {
+        Args {
+            set: NO_SET,
+            other: NO_SET,
+            stat: NO_STAT,
+            step_stat: NO_STAT,
+            skip_to: 0,
+            pick: Pick::Same,
+            amount: Amount::Bytes(Draw::Const(0)),
+            block: None,
+            remainder: Remainder::IfAny,
+            at: At::Next,
+            data: Recipe::Zero,
+            verify: false,
+            opening: Opening::default(),
+            name: NO_NAME,
+            value: Draw::Const(0),
+            detail: Detail::Nothing,
+            every: 1,
+            expect: Vec::new(),
+            must_fail: None,
+            limit: None,
+        }
+    }
+}
+
+/// When a loop ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Until {
+    /// After so many iterations.
+    Times(u64),
+    /// After so many nanoseconds.
+    Time(Nanos),
+    /// After so many transfers of its data steps (`data`), or so many operations where it has
+    /// none; all workers together or each.
+    Ops { total: u64, each: bool, data: bool },
+    /// After so many bytes.
+    Bytes { total: u64, each: bool },
+    /// When sequential transfers have come to the end of their file so many times.
+    Passes(u64),
+    /// When a set has no member left to take, or no room for another.
+    Exhausted,
+    /// When the rate of the last `windows` seconds stays within `within` (1/1000) of its mean.
+    Steady { windows: u32, within: u32, at_most: Nanos },
+}
+
+/// One loop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoopPlan {
+    pub until: Until,
+    /// Uncounted time in front, nanoseconds.
+    pub ramp: Nanos,
+    /// Index into the run's shared budgets for ends that all workers share.
+    pub budget: u16,
+    /// Whether this is the phase's own loop.
+    pub phase: bool,
+}
+
+/// Alternatives of a mix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MixPlan {
+    /// Alternative by drawn number; its length is the sum of the weights.
+    pub table: Vec<u16>,
+    /// Where each alternative starts.
+    pub targets: Vec<Pc>,
+    /// Deals shuffled decks of exactly `table` instead of drawing.
+    pub exact: bool,
+    /// Statistics that count whole decks.
+    pub decks: StatId,
+}
+
+/// A walk over a set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EachPlan {
+    pub set: SetId,
+    pub order: Order,
+    pub limit: u64,
+}
+
+/// A rate to keep, for each worker.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PacePlan {
+    /// Iterations a second; 0 where bytes count.
+    pub ops: f64,
+    /// Bytes a second; 0 where iterations count.
+    pub bytes: f64,
+    /// Random intervals (exponential) instead of even ones.
+    pub poisson: bool,
+    /// Whether lost time is made up.
+    pub debt: bool,
+}
+
+/// A table that numbers are drawn from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Table {
+    /// Value by drawn number below the table's length.
+    Lookup { values: Vec<u64>, index: Vec<u16> },
+    /// Values at equally spaced probabilities, `len - 1` intervals, drawn between linearly; the
+    /// last interval has a table of its own where the tail is long.
+    Quantiles { values: Vec<u64>, tail: Vec<u64> },
+    /// Ranks under Zipf's law with this exponent; the number of ranks is known when drawn.
+    Zipf { exponent: f64 },
+    /// `share` of the draws (of 2^32) fall on the first `of` (of 2^32) of the ranks.
+    Hot { share: u32, of: u32 },
+}
+
+/// A piece of a name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Segment {
+    Literal(Vec<u8>),
+    /// The set's running number.
+    Number(Spec),
+    /// The worker's number, from 0.
+    Worker(Spec),
+    /// Seconds since 1970 at the file's creation.
+    Clock(Spec),
+    /// So many characters of `0-9A-Z`.
+    Random(u32),
+    /// So many decimal digits.
+    Digits(u32),
+}
+
+/// How a number is printed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spec {
+    /// 10 or 16.
+    pub radix: u8,
+    pub upper: bool,
+    pub fill: u8,
+    pub align: Align,
+    pub width: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Align {
+    Left,
+    Right,
+    Center,
+}
+
+/// What happens when a pool cannot give what a step asks.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Guard {
+    /// Leaves the enclosing block before any further draw.
+    Skip,
+    EndPhase,
+    #[default]
+    Error,
+}
+
+/// Where a new member goes.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Insert {
+    /// Any free slot.
+    #[default]
+    Next,
+    LowestFree,
+    /// The slot after the last one used, or the lowest free one.
+    BumpThenLowestFree,
+}
+
+/// When a new directory is begun.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rotate {
+    Time(Nanos),
+    Files(u64),
+    /// A random one for every file.
+    Random,
+}
+
+/// How the files present at the start come about.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Layout {
+    #[default]
+    Written,
+    Fallocated,
+    /// Created, sized by truncation, not written.
+    None,
+}
+
+/// Subdirectories of a set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirsPlan {
+    pub count: u32,
+    pub name: NameId,
+    pub rotate: Rotate,
+}
+
+/// One file set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetPlan {
+    pub name: String,
+    /// Every worker has a pool of its own.
+    pub per_worker: bool,
+    /// Names of the directories down to the files, relative to the run directory.
+    pub dir: Vec<NameId>,
+    pub dirs: Option<DirsPlan>,
+    pub file_name: NameId,
+    /// Files laid out before the first phase, per pool.
+    pub count: u64,
+    /// Most members a pool has.
+    pub slots: Option<u64>,
+    pub insert: Insert,
+    pub size: Draw,
+    pub max_size: Option<u64>,
+    pub data: Recipe,
+    pub layout: Layout,
+    /// Lives in memory, not on the target.
+    pub memory: bool,
+    /// Flags of the files that stay open for steps that name the set without opening it; `None`
+    /// where no step does.
+    pub kept_open: Option<i32>,
+    pub empty: Guard,
+    pub full: Guard,
+    pub no_room: Guard,
+    /// Its directory is made before the first phase (and not by a step).
+    pub dir_ahead: bool,
+    /// So are its subdirectories.
+    pub subdirs_ahead: bool,
+    /// Ranges of workers whose steps use it; nobody else lays it out or opens it.
+    pub used_by: Vec<(u32, u32)>,
+    /// Members are walked by age.
+    pub by_age: bool,
+    /// Mode bits of directories.
+    pub dir_permissions: u32,
+}
+
+/// What a statistic counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StatKind {
+    /// Transfers of a read, write or append.
+    Data,
+    /// Any other operation.
+    Operation,
+    /// A step of several transfers as a whole.
+    Step,
+    /// A labelled block.
+    Block,
+    /// Whole decks of an exact mix.
+    Decks,
+}
+
+/// One statistic of a phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatPlan {
+    /// Label, or verb.
+    pub key: String,
+    /// Group it belongs to; empty without groups.
+    pub group: String,
+    pub kind: StatKind,
+    pub measured: bool,
+}
+
+/// One kind of worker within a phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupPlan {
+    pub name: String,
+    /// Its workers: from the first to before the second number.
+    pub workers: (u32, u32),
+    pub code: Vec<Instr>,
+    /// The phase ends when these workers are done.
+    pub ends_phase: bool,
+    pub measured: bool,
+}
+
+/// One phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhasePlan {
+    pub name: String,
+    pub measured: bool,
+    pub groups: Vec<GroupPlan>,
+    pub stats: Vec<StatPlan>,
+    /// Planned length of its own loop: time or iterations a worker, for progress.
+    pub expected: Expected,
+}
+
+/// What a progress bar can know beforehand.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Expected {
+    Time(Nanos),
+    /// Iterations of the phase's own loop, of each worker.
+    Iterations(u64),
+    #[default]
+    Unknown,
+}
+
+/// The order of phases.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Schedule {
+    Phase(u16),
+    Loop { until: Until, body: Vec<Schedule> },
+}
+
+/// Which generator random choices come from.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Generator {
+    /// One ChaCha8 stream a purpose, keyed by seed, case, repeat and worker.
+    #[default]
+    ChaCha8,
+    /// One MT19937 stream in program order: bounded draws are remainders, picks probe slots
+    /// until one is used. Seeded as in 1999; so many draws are thrown away first.
+    Mt19937 { burn: u64 },
+}
+
+/// How random choices are made.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct RandomPlan {
+    pub generator: Generator,
+    /// Fixed by the profile; `None`: by the run.
+    pub seed: Option<u64>,
+}
+
+/// The engine the data steps use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EnginePlan {
+    pub name: String,
+    pub depth: u32,
+    pub direct: Direct,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Direct {
+    Require,
+    Prefer,
+    #[default]
+    Never,
+}
+
+/// Everything that will happen in one case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Threads started; every phase's groups are ranges of them.
+    pub workers: u32,
+    pub engine: EnginePlan,
+    pub random: RandomPlan,
+    pub sets: Vec<SetPlan>,
+    pub phases: Vec<PhasePlan>,
+    pub schedule: Vec<Schedule>,
+    pub args: Vec<Args>,
+    pub loops: Vec<LoopPlan>,
+    pub mixes: Vec<MixPlan>,
+    pub eaches: Vec<EachPlan>,
+    pub paces: Vec<PacePlan>,
+    pub tables: Vec<Table>,
+    pub ats: Vec<Vec<(At, u32)>>,
+    pub names: Vec<Vec<Segment>>,
+    /// Number of shared budgets.
+    pub budgets: u16,
+    /// Number of labelled blocks.
+    pub blocks: u16,
+    /// Number of group barriers.
+    pub barriers: u16,
+    /// Largest transfer in bytes.
+    pub largest_block: u64,
+    /// Where each entry of `args` stands: `phases[0].steps[1].write`, and its line.
+    pub places: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_stay_small() {
+        assert!(size_of::<Instr>() <= 32, "{}", size_of::<Instr>());
+    }
+}

@@ -1,0 +1,269 @@
+//! The numbers of a case: metrics, steps, seconds, what was effective, and the verdict.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::row::Declared;
+use crate::measure::Sparse;
+use crate::stats;
+
+/// Which direction is an improvement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Better {
+    Higher,
+    Lower,
+}
+
+impl Better {
+    pub fn word(self) -> &'static str {
+        match self {
+            Better::Higher => "higher",
+            Better::Lower => "lower",
+        }
+    }
+}
+
+/// One number of a case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Metric {
+    pub name: String,
+    /// In base units (bytes, seconds, operations, or one of them a second); absent when what it
+    /// counts never happened.
+    pub value: Option<f64>,
+    /// The unit it is shown in, for example `MiB/s`.
+    pub unit: String,
+    pub better: Better,
+    /// The one that decides about repeats.
+    pub primary: bool,
+    /// The value of each repeat, in base units.
+    pub runs: Vec<Option<f64>>,
+    /// The number as the report it was imported from shows it.
+    pub printed: Option<String>,
+}
+
+impl Metric {
+    /// Without a value yet.
+    pub fn declared(declared: Declared) -> Metric {
+        Metric {
+            name: declared.name,
+            value: None,
+            unit: declared.unit,
+            better: declared.better,
+            primary: declared.primary,
+            runs: Vec::new(),
+            printed: None,
+        }
+    }
+
+    /// Takes the values of the repeats; the metric's own is their mean. What is not finite counts
+    /// as absent.
+    pub(super) fn set_runs(&mut self, runs: Vec<Option<f64>>) {
+        self.runs = runs.into_iter().map(|run| run.filter(|v| v.is_finite())).collect();
+        self.value = stats::mean(&self.numbers());
+        self.printed = None;
+    }
+
+    pub(super) fn set_value(&mut self, value: Option<f64>) {
+        self.value = value.filter(|v| v.is_finite());
+        self.runs.clear();
+    }
+
+    pub(super) fn clear(&mut self) {
+        (self.value, self.printed) = (None, None);
+        self.runs.clear();
+    }
+
+    /// The repeats that have a value.
+    pub fn numbers(&self) -> Vec<f64> {
+        self.runs.iter().flatten().copied().collect()
+    }
+}
+
+/// What one step did in a phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct StepResult {
+    /// Operations that succeeded.
+    pub ops: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Bytes asked for.
+    pub requested: u64,
+    /// Operations that failed, those expected to included.
+    pub errors: u64,
+    /// Transfers that came back short and were continued.
+    pub short_ios: u64,
+    /// Latencies; absent when none were taken.
+    pub latency: Option<Sparse>,
+}
+
+impl StepResult {
+    /// Adds another repeat of the same step.
+    pub fn add(&mut self, other: &StepResult) {
+        self.ops += other.ops;
+        self.bytes += other.bytes;
+        self.requested += other.requested;
+        self.errors += other.errors;
+        self.short_ios += other.short_ios;
+        self.latency = match (&self.latency, &other.latency) {
+            (Some(mine), Some(theirs)) => match (mine.histogram(), theirs.histogram()) {
+                (Some(mut sum), Some(more)) => {
+                    sum.merge(&more);
+                    sum.sparse()
+                }
+                _ => None,
+            },
+            (mine, theirs) => mine.clone().or_else(|| theirs.clone()),
+        };
+    }
+}
+
+/// What happened in each second of a phase; a stall is a second of zeros.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Series {
+    pub phase: String,
+    /// Operations that ended in each second.
+    pub ops: Vec<u64>,
+    /// Bytes moved by them.
+    pub bytes: Vec<u64>,
+    /// 99th percentile of their latencies in ns; null where there were none.
+    pub p99_ns: Vec<Option<u64>>,
+}
+
+impl Series {
+    /// From the intervals of all workers together.
+    pub fn of(phase: impl Into<String>, intervals: &[crate::measure::Interval]) -> Series {
+        Series {
+            phase: phase.into(),
+            ops: intervals.iter().map(|i| i.ops).collect(),
+            bytes: intervals.iter().map(|i| i.bytes).collect(),
+            p99_ns: intervals.iter().map(|i| i.latency.percentile(99.0)).collect(),
+        }
+    }
+}
+
+/// Whether direct I/O was direct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Directness {
+    /// Past the page cache.
+    Direct,
+    /// Through the page cache, as asked.
+    Buffered,
+    /// The flag was accepted and nothing was bypassed.
+    Ignored,
+    Unknown,
+}
+
+/// What was really in force, as far as it could be found out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Effective {
+    pub direct: Option<Directness>,
+    /// State of the caches at the start, and why if it is not the one asked for.
+    pub cache: Option<String>,
+    /// How test files were laid out: `written`, `fallocated`, `holes`.
+    pub layout: Option<String>,
+    /// Transfers in flight on average.
+    pub depth: Option<f64>,
+    /// Bytes the operations read and wrote.
+    pub application_read_bytes: Option<u64>,
+    pub application_written_bytes: Option<u64>,
+    /// Bytes the device read and wrote meanwhile.
+    pub device_read_bytes: Option<u64>,
+    pub device_written_bytes: Option<u64>,
+    /// Share of the time the busiest worker spent on a processor, 0 to 1.
+    pub busiest_worker: Option<f64>,
+    /// What the kernel could not do, and what was done instead.
+    pub fallbacks: Vec<String>,
+}
+
+/// Whether a number may be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Soundness {
+    Sound,
+    Doubtful,
+}
+
+impl Soundness {
+    pub fn word(self) -> &'static str {
+        match self {
+            Soundness::Sound => "sound",
+            Soundness::Doubtful => "doubtful",
+        }
+    }
+}
+
+/// What the validity checks found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Verdict {
+    pub soundness: Soundness,
+    pub findings: Vec<Finding>,
+}
+
+/// What one check found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Finding {
+    /// Name of the check.
+    pub check: String,
+    /// Whether it makes the row doubtful.
+    pub doubt: bool,
+    pub message: String,
+}
+
+impl Verdict {
+    /// Doubtful as soon as one finding is.
+    pub fn of(findings: Vec<Finding>) -> Verdict {
+        let doubtful = findings.iter().any(|finding| finding.doubt);
+        Verdict { soundness: if doubtful { Soundness::Doubtful } else { Soundness::Sound }, findings }
+    }
+
+    /// The messages of what makes it doubtful.
+    pub fn doubts(&self) -> String {
+        let doubts = self.findings.iter().filter(|finding| finding.doubt);
+        doubts.map(|finding| finding.message.as_str()).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// One repeat of a case.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RepeatResult {
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+    /// How long it took, layout included, in seconds.
+    pub elapsed_s: f64,
+    /// Metrics by name, in base units; what never happened is not listed.
+    pub values: BTreeMap<String, f64>,
+    /// By `phase.step` or `phase.label`.
+    pub steps: BTreeMap<String, StepResult>,
+    pub series: Vec<Series>,
+    pub effective: Effective,
+}
+
+impl RepeatResult {
+    /// JSON has no infinity: what is no finite number counts as never happened.
+    pub(super) fn drop_what_is_no_number(&mut self) {
+        self.values.retain(|_, value| value.is_finite());
+        if !self.elapsed_s.is_finite() {
+            self.elapsed_s = 0.0;
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The memory transfers come from and go to: page-aligned, filled so that data does not compress
+//! or repeat unless the profile says so.
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+use super::random::spread;
+use crate::os::Recipe;
+
+/// Alignment of every transfer in memory. Some file systems refuse direct I/O below a page.
+pub const PAGE: usize = 4096;
+/// Fresh bytes are put at the start of every such piece.
+pub const SECTOR: usize = 512;
+/// A worker's pool of random data: more than one compression record (at most 1 MiB), little
+/// enough to stay in the second-level cache with what it is copied to.
+const POOL: usize = 2 << 20;
+/// Pattern repeated by duplicated blocks.
+const DUPLICATE_BLOCK: usize = 4096;
+
+/// Page-aligned memory of a fixed length. Untouched pages cost nothing.
+pub struct Aligned {
+    memory: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Aligned {
+    pub fn zeroed(len: usize) -> Aligned {
+        let memory = vec![0; len + PAGE];
+        let start = memory.as_ptr().align_offset(PAGE);
+        // `align_offset` may decline in principle; transfers are then merely unaligned.
+        let start = if start > PAGE { 0 } else { start };
+        Aligned { memory, start, len }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    #[inline]
+    pub fn slice(&self, from: usize, len: usize) -> &[u8] {
+        &self.memory[self.start + from..self.start + from + len]
+    }
+
+    #[inline]
+    pub fn slice_mut(&mut self, from: usize, len: usize) -> &mut [u8] {
+        &mut self.memory[self.start + from..self.start + from + len]
+    }
+}
+
+/// One worker's buffers. Each is made when first needed.
+pub struct Buffers {
+    largest: usize,
+    seed: u64,
+    read: Aligned,
+    zero: Aligned,
+    byte: Aligned,
+    byte_value: u8,
+    text: Aligned,
+    pool: Aligned,
+    pool_at: usize,
+    mixed: Aligned,
+    /// Counts sectors ever made fresh.
+    fresh: u64,
+    /// What duplicated blocks repeat; advances slowly so that a repeat has a partner.
+    duplicates: u64,
+}
+
+impl Buffers {
+    /// `largest`: the largest transfer in bytes.
+    pub fn new(largest: usize, seed: u64) -> Buffers {
+        let none = || Aligned::zeroed(0);
+        Buffers {
+            largest,
+            seed,
+            read: Aligned::zeroed(largest),
+            zero: none(),
+            byte: none(),
+            byte_value: 0,
+            text: none(),
+            pool: none(),
+            pool_at: 0,
+            mixed: none(),
+            fresh: 0,
+            duplicates: 0,
+        }
+    }
+
+    /// Where reads go.
+    #[inline]
+    pub fn reading(&mut self, len: usize) -> &mut [u8] {
+        self.read.slice_mut(0, len)
+    }
+
+    /// What the last read brought.
+    pub fn last_read(&self, len: usize) -> &[u8] {
+        self.read.slice(0, len)
+    }
+
+    /// Makes ready what a phase will write, so that its first operation need not.
+    pub fn prepare(&mut self, recipe: Recipe) {
+        match recipe {
+            Recipe::Zero if self.zero.is_empty() => self.zero = Aligned::zeroed(self.largest),
+            Recipe::Byte(value) if self.byte.is_empty() || self.byte_value != value => {
+                self.byte = Aligned::zeroed(self.largest);
+                self.byte.slice_mut(0, self.largest).fill(value);
+                self.byte_value = value;
+            }
+            Recipe::Text if self.text.is_empty() => {
+                self.text = Aligned::zeroed(self.largest);
+                let mut stream = ChaCha8Rng::seed_from_u64(spread(self.seed));
+                let text = self.text.slice_mut(0, self.largest);
+                stream.fill_bytes(text);
+                // Printable ASCII, space to tilde.
+                text.iter_mut().for_each(|b| *b = 32 + *b % 95);
+            }
+            Recipe::Random | Recipe::Mixed { .. } if self.pool.is_empty() => {
+                // A transfer may start in any page of the pool and must end inside it.
+                let len = POOL.max(self.largest.next_multiple_of(PAGE));
+                self.pool = Aligned::zeroed(len);
+                ChaCha8Rng::seed_from_u64(self.seed).fill_bytes(self.pool.slice_mut(0, len));
+                if let Recipe::Mixed { .. } = recipe {
+                    self.mixed = Aligned::zeroed(self.largest.next_multiple_of(DUPLICATE_BLOCK));
+                }
+            }
+            Recipe::Mixed { .. } if self.mixed.is_empty() => {
+                self.mixed = Aligned::zeroed(self.largest.next_multiple_of(DUPLICATE_BLOCK));
+            }
+            _ => {}
+        }
+    }
+
+    /// `len` bytes to write. Incompressible data takes the next part of the pool and renews eight
+    /// bytes in each of its sectors, in place: about six instructions a sector.
+    #[inline]
+    pub fn data(&mut self, recipe: Recipe, len: usize) -> &[u8] {
+        match recipe {
+            Recipe::Random => {
+                if self.pool.is_empty() {
+                    self.prepare(recipe);
+                }
+                if self.pool_at + len > self.pool.len() {
+                    self.pool_at = 0;
+                }
+                let from = self.pool_at;
+                self.pool_at = from + len.next_multiple_of(PAGE);
+                let mut fresh = self.fresh;
+                let slice = self.pool.slice_mut(from, len);
+                let mut sectors = slice.chunks_exact_mut(SECTOR);
+                for sector in &mut sectors {
+                    fresh += 1;
+                    sector[..8].copy_from_slice(&stamp(self.seed, fresh));
+                }
+                let rest = sectors.into_remainder();
+                if !rest.is_empty() {
+                    fresh += 1;
+                    let n = rest.len().min(8);
+                    rest[..n].copy_from_slice(&stamp(self.seed, fresh)[..n]);
+                }
+                self.fresh = fresh;
+                self.pool.slice(from, len)
+            }
+            Recipe::Read => self.read.slice(0, len),
+            Recipe::Zero => {
+                self.prepare(recipe);
+                self.zero.slice(0, len)
+            }
+            Recipe::Text => {
+                self.prepare(recipe);
+                self.text.slice(0, len)
+            }
+            Recipe::Byte(_) => {
+                self.prepare(recipe);
+                self.byte.slice(0, len)
+            }
+            Recipe::Mixed { compressible, duplicate } => self.mix(recipe, compressible, duplicate, len),
+        }
+    }
+
+    /// Every sector starts with its compressible share of zeros and goes on with random data; a
+    /// share of the 4 KiB blocks repeats an earlier block.
+    fn mix(&mut self, recipe: Recipe, compressible: u8, duplicate: u8, len: usize) -> &[u8] {
+        self.prepare(recipe);
+        let zeros = SECTOR * usize::from(compressible) / 100;
+        let mut done = 0;
+        while done < len {
+            let block = (len - done).min(DUPLICATE_BLOCK);
+            self.fresh += 1;
+            // Blocks in turn are duplicates so that any hundred of them hold exactly the share.
+            let duplicated =
+                self.fresh * u64::from(duplicate) % 100 < u64::from(duplicate) && block == DUPLICATE_BLOCK;
+            let (key, from) = if duplicated {
+                self.duplicates += 1;
+                // Sixteen patterns in rotation: each repeats soon, none repeats itself at once.
+                (self.duplicates % 16, self.duplicates as usize % 16 * DUPLICATE_BLOCK)
+            } else {
+                let from = self.pool_at;
+                self.pool_at = (from + PAGE) % (self.pool.len() - PAGE);
+                (self.fresh << 8, from)
+            };
+            let source = self.pool.slice(from, block);
+            let target = self.mixed.slice_mut(done, block);
+            target.copy_from_slice(source);
+            for (i, sector) in target.chunks_mut(SECTOR).enumerate() {
+                let n = zeros.min(sector.len());
+                sector[..n].fill(0);
+                let fresh = &mut sector[n..];
+                let bytes = fresh.len().min(8);
+                fresh[..bytes].copy_from_slice(&stamp(self.seed, key * 8 + i as u64)[..bytes]);
+            }
+            done += block;
+        }
+        self.mixed.slice(0, len)
+    }
+}
+
+/// Eight bytes that no other sector of this worker has.
+#[inline]
+fn stamp(seed: u64, count: u64) -> [u8; 8] {
+    // An odd multiplier is a bijection of the count; the rotation spreads its high bits.
+    (count.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed).rotate_left(29).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_buffer_is_page_aligned_also_after_odd_lengths() {
+        let mut buffers = Buffers::new(10_000, 1);
+        for recipe in [
+            Recipe::Random,
+            Recipe::Zero,
+            Recipe::Text,
+            Recipe::Byte(b'a'),
+            Recipe::Mixed { compressible: 50, duplicate: 10 },
+        ] {
+            for len in [1000, 1, 10_000, 4096, 0] {
+                assert_eq!(buffers.data(recipe, len).as_ptr() as usize % PAGE, 0, "{recipe:?}");
+            }
+        }
+        assert_eq!(buffers.reading(1000).as_ptr() as usize % PAGE, 0);
+    }
+
+    #[test]
+    fn random_data_is_fresh_in_every_sector_and_never_repeats_a_block() {
+        let mut buffers = Buffers::new(4096, 7);
+        let mut blocks = HashSet::new();
+        let mut sectors = HashSet::new();
+        for _ in 0..(64 << 20) / 4096 {
+            let block = buffers.data(Recipe::Random, 4096);
+            assert!(blocks.insert(spread_bytes(block)));
+            for sector in block.chunks(SECTOR) {
+                assert!(sectors.insert(<[u8; 8]>::try_from(&sector[..8]).unwrap()));
+            }
+        }
+    }
+
+    fn spread_bytes(bytes: &[u8]) -> (u64, u64) {
+        bytes.chunks(16).fold((0, 0), |(a, b), c| {
+            let x = u64::from_le_bytes(c[..8].try_into().unwrap());
+            let y = u64::from_le_bytes(c[8..].try_into().unwrap());
+            (spread(a ^ x), spread(b.wrapping_add(y)))
+        })
+    }
+
+    #[test]
+    fn mixed_data_holds_the_shares_it_says() {
+        for (compressible, duplicate) in [(50u8, 0u8), (0, 20), (30, 50)] {
+            let mut buffers = Buffers::new(64 << 10, 3);
+            let (mut zeros, mut total, mut repeats) = (0usize, 0usize, 0usize);
+            let mut seen = HashSet::new();
+            for _ in 0..100 {
+                let data = buffers.data(Recipe::Mixed { compressible, duplicate }, 64 << 10);
+                zeros +=
+                    data.chunks(SECTOR).map(|s| s.iter().take_while(|b| **b == 0).count()).sum::<usize>();
+                total += data.len();
+                repeats += data.chunks(4096).filter(|b| !seen.insert(spread_bytes(b))).count();
+            }
+            let share = zeros as f64 / total as f64 * 100.0;
+            assert!((share - f64::from(compressible)).abs() < 1.0, "{share}");
+            let repeated = repeats as f64 / (total / 4096) as f64 * 100.0;
+            assert!((repeated - f64::from(duplicate)).abs() < 2.0, "{repeated}");
+        }
+    }
+}

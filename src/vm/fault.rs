@@ -1,0 +1,35 @@
+//! Why a worker could not go on.
+
+use crate::os::Errno;
+
+/// An operation that failed, with what is needed to say so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// Index into the plan's operands; `None` outside of steps (layout, cleaning up).
+    pub args: Option<u32>,
+    /// The call, or what was being done.
+    pub call: &'static str,
+    /// Path relative to the run directory.
+    pub path: String,
+    pub offset: Option<u64>,
+    pub len: Option<u64>,
+    pub errno: Option<Errno>,
+    /// What is wrong where no error number says it.
+    pub message: Option<String>,
+    /// Bytes this worker had written in the phase when it happened.
+    pub written: u64,
+}
+
+/// What an operation means for the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    Next,
+    /// Leave the enclosing block.
+    Skip,
+    /// This worker is done with the phase.
+    EndPhase,
+    /// Look again at the stop flag and the deadline: they were met inside the operation.
+    Over,
+    /// See [`super::worker::Worker::fault`].
+    Fault,
+}

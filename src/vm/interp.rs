@@ -1,0 +1,255 @@
+//! The interpreter: one loop over flat instructions. It knows instructions, not tests.
+
+use super::fault::Flow;
+use super::random::Purpose;
+use super::worker::{Claim, ClaimUnit, Worker};
+use crate::ops::Exec;
+use crate::os::{Nanos, Os};
+use crate::plan::instr::*;
+
+/// Runs one program to its end. `Err`: the worker's [`Worker::fault`] says why it could not go on.
+pub fn run<O: Os>(worker: &mut Worker<O>, plan: &Plan, code: &[Instr], table: &[Exec<O>]) -> Result<(), ()> {
+    let end = code.len() as Pc;
+    let mut pc: Pc = 0;
+    while let Some(&instr) = code.get(pc as usize) {
+        match instr {
+            Instr::Op { op, args: index } => {
+                if worker.is_over() {
+                    pc = way_out(worker, end);
+                    continue;
+                }
+                let args = &plan.args[index as usize];
+                worker.running = index;
+                if args.every != 1 && !worker.takes_turn(args.every) {
+                    pc += 1;
+                    continue;
+                }
+                pc = match table[usize::from(op)](worker, plan, args) {
+                    Flow::Next => pc + 1,
+                    Flow::Skip => args.skip_to,
+                    Flow::EndPhase => end,
+                    Flow::Over => way_out(worker, end),
+                    Flow::Fault => return Err(()),
+                };
+            }
+            Instr::Jump(to) => pc = to,
+            Instr::LoopStart { id, exit } => {
+                pc = if start_loop(worker, plan, id, exit) { pc + 1 } else { exit };
+            }
+            Instr::LoopNext { id, head } => {
+                pc = if worker.is_over() {
+                    way_out(worker, end)
+                } else if next_iteration(worker, plan, id) {
+                    head
+                } else {
+                    pc + 1
+                };
+            }
+            Instr::LoopEnd { id } => {
+                end_loop(worker, id);
+                pc += 1;
+            }
+            Instr::Mix { id } => pc = choose(worker, plan, id),
+            Instr::BlockStart { block } => {
+                worker.blocks[usize::from(block)] = worker.now;
+                pc += 1;
+            }
+            Instr::BlockEnd { block, stat } => {
+                let start = worker.blocks[usize::from(block)];
+                worker.finish_whole(stat, start, 0, 0);
+                pc += 1;
+            }
+            Instr::EachStart { id, exit } => {
+                start_walk(worker, plan, id);
+                pc = exit;
+            }
+            Instr::EachNext { id, head } => {
+                let set = plan.eaches[usize::from(id)].set;
+                pc = if worker.is_over() {
+                    way_out(worker, end)
+                } else if next_member(worker, id, set) {
+                    head
+                } else {
+                    pc + 1
+                };
+            }
+            Instr::Pace { id } => {
+                pace(worker, plan, id);
+                pc += 1;
+            }
+            Instr::End => break,
+        }
+    }
+    Ok(())
+}
+
+/// Where the program goes on when its time is over: the end of the phase, or of the loop whose
+/// limit was met.
+fn way_out<O: Os>(worker: &mut Worker<O>, end: Pc) -> Pc {
+    if worker.shared.stopping() { end } else { worker.deadline.1.min(end) }
+}
+
+/// Enters a loop. False: it has nothing to do.
+fn start_loop<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16, exit: Pc) -> bool {
+    let lp = &plan.loops[usize::from(id)];
+    let state = &mut worker.loops[usize::from(id)];
+    state.iterations = 0;
+    state.outer = worker.deadline;
+    state.outer_claim = worker.claim;
+    // A phase's own loop counts from the moment all workers were released.
+    let start = if lp.phase { worker.first_start } else { worker.now };
+    if lp.phase && lp.ramp > 0 {
+        worker.ramp_until = start + lp.ramp;
+    }
+    let ending = exit;
+    match lp.until {
+        Until::Times(0) => return false,
+        Until::Times(_) => {}
+        Until::Time(span) | Until::Steady { at_most: span, .. } => {
+            let until = start.saturating_add(lp.ramp).saturating_add(span);
+            if until < worker.deadline.0 {
+                worker.deadline = (until, ending);
+            }
+            if lp.phase {
+                worker.window_end = until;
+            }
+        }
+        Until::Ops { total, each, data } => {
+            let unit = if data { ClaimUnit::Transfers } else { ClaimUnit::Operations };
+            worker.claim =
+                Some(Claim { unit, total, budget: (!each).then_some(lp.budget), used: 0, exit: ending });
+        }
+        Until::Bytes { total, each } => {
+            let budget = (!each).then_some(lp.budget);
+            worker.claim = Some(Claim { unit: ClaimUnit::Bytes, total, budget, used: 0, exit: ending });
+        }
+        Until::Passes(n) => worker.pass_limit = Some((worker.passes + n, ending)),
+        Until::Exhausted => {
+            worker.exhausted = false;
+            worker.exhausted_exit = Some(ending);
+        }
+    }
+    worker.loops[usize::from(id)].base = worker.moved_ops;
+    worker.iteration = 1;
+    worker.schedule_event();
+    true
+}
+
+/// Whether a loop goes round again.
+fn next_iteration<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> bool {
+    let lp = &plan.loops[usize::from(id)];
+    if worker.ramp_until != 0 && lp.phase && worker.window_end == Nanos::MAX {
+        // An amount is counted from the first iteration that begins after the ramp.
+        if worker.now < worker.ramp_until {
+            return true;
+        }
+        worker.open_window(worker.now);
+        worker.loops[usize::from(id)].iterations = 0;
+        return true;
+    }
+    let state = &mut worker.loops[usize::from(id)];
+    state.iterations += 1;
+    let goes_on = match lp.until {
+        Until::Times(n) => state.iterations < n,
+        Until::Exhausted => !worker.exhausted,
+        // These end inside a transfer; an iteration that does nothing at all would go on for ever.
+        Until::Ops { .. } | Until::Bytes { .. } | Until::Passes(_) => worker.moved_ops != state.base,
+        Until::Time(_) | Until::Steady { .. } => {
+            if worker.moved_ops == state.base {
+                // Nothing but control flow: the clock must move, or time never ends.
+                worker.restart_clock();
+            }
+            true
+        }
+    };
+    let state = &mut worker.loops[usize::from(id)];
+    state.base = worker.moved_ops;
+    worker.iteration = state.iterations + 1;
+    goes_on
+}
+
+/// Leaves a loop: limits outside of it hold again.
+fn end_loop<O: Os>(worker: &mut Worker<O>, id: u16) {
+    let state = worker.loops[usize::from(id)];
+    worker.deadline = state.outer;
+    worker.claim = state.outer_claim;
+    worker.pass_limit = None;
+    worker.exhausted_exit = None;
+}
+
+fn choose<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Pc {
+    let mix = &plan.mixes[usize::from(id)];
+    let alternative = if mix.exact {
+        if worker.decks[usize::from(id)].is_empty() {
+            deal(worker, mix, id);
+        }
+        let card = worker.decks[usize::from(id)].pop();
+        if worker.decks[usize::from(id)].is_empty()
+            && let Some(decks) = worker.stats.get_mut(usize::from(mix.decks))
+        {
+            decks.ops += 1;
+        }
+        card
+    } else {
+        let drawn = worker.random.below(Purpose::Mix, mix.table.len() as u64);
+        mix.table.get(drawn as usize).copied()
+    };
+    mix.targets.get(usize::from(alternative.unwrap_or(0))).copied().unwrap_or(0)
+}
+
+/// Shuffles a new deck (Fisher and Yates).
+fn deal<O: Os>(worker: &mut Worker<O>, mix: &MixPlan, id: u16) {
+    let mut deck = std::mem::take(&mut worker.decks[usize::from(id)]);
+    deck.extend_from_slice(&mix.table);
+    for i in (1..deck.len()).rev() {
+        deck.swap(i, worker.random.below(Purpose::Mix, i as u64 + 1) as usize);
+    }
+    worker.decks[usize::from(id)] = deck;
+}
+
+fn start_walk<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) {
+    let each = plan.eaches[usize::from(id)];
+    let mut slots = worker.with_pool(each.set, |pool| pool.slots(each.order)).unwrap_or_default();
+    if each.order == Order::Random {
+        for i in (1..slots.len()).rev() {
+            slots.swap(i, worker.random.below(Purpose::Pick, i as u64 + 1) as usize);
+        }
+    }
+    slots.truncate(each.limit.min(usize::MAX as u64) as usize);
+    slots.reverse();
+    worker.walks[usize::from(id)] = slots;
+}
+
+fn next_member<O: Os>(worker: &mut Worker<O>, id: u16, set: SetId) -> bool {
+    while let Some(slot) = worker.walks[usize::from(id)].pop() {
+        // One that is gone or in another worker's hand by now is passed over.
+        if worker.take(set, slot).is_some() {
+            return true;
+        }
+    }
+    false
+}
+
+/// Waits until the next iteration is due.
+fn pace<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) {
+    let pace = &plan.paces[usize::from(id)];
+    let state = worker.paces[usize::from(id)];
+    let moved = worker.moved_bytes - state.bytes.min(worker.moved_bytes);
+    let mut interval = if pace.bytes > 0.0 { moved as f64 / pace.bytes } else { 1.0 / pace.ops };
+    if pace.poisson {
+        // Exponential intervals with the same mean; 1 - u is never 0.
+        interval *= -(1.0 - worker.random.unit(Purpose::Pace)).ln();
+    }
+    let interval = (interval * 1e9) as Nanos;
+    let due = match state.due {
+        0 => worker.now,
+        due => due.saturating_add(interval),
+    };
+    worker.lag = worker.lag.max(worker.now.saturating_sub(due));
+    let due = if pace.debt { due } else { due.max(worker.now) };
+    worker.paces[usize::from(id)].due = due;
+    worker.paces[usize::from(id)].bytes = worker.moved_bytes;
+    if due > worker.now {
+        worker.pause_until(due);
+    }
+}

@@ -1,0 +1,169 @@
+//! Random streams: one a purpose, keyed by seed, case, repeat and worker, so that what a worker
+//! does never depends on timing or on what another stream was asked.
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+use super::mt19937::Mt19937;
+use crate::plan::instr::Generator;
+
+/// What a draw is for. Each has a stream of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// Which file.
+    Pick,
+    /// How many bytes.
+    Size,
+    /// Which offset.
+    Place,
+    /// Which alternative.
+    Mix,
+    /// Which directory.
+    Directory,
+    /// When.
+    Pace,
+    /// Everything before the first phase.
+    Layout,
+}
+
+const PURPOSES: usize = 7;
+
+/// What makes one worker's streams different from every other's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StreamKey {
+    pub seed: u64,
+    /// Hash of the case's identity.
+    pub case: u64,
+    /// Number of the repeat, from 0.
+    pub repeat: u64,
+    pub worker: u64,
+}
+
+/// Steele, Lea and Flood's SplitMix64 finaliser: spreads one number over 64 bits.
+#[inline]
+pub fn spread(x: u64) -> u64 {
+    let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl StreamKey {
+    /// A number that differs with every part of the key; `salt` separates uses.
+    pub fn hash(&self, salt: u64) -> u64 {
+        [self.seed, self.case, self.repeat, self.worker, salt].iter().fold(0, |h, &x| spread(h ^ spread(x)))
+    }
+
+    fn bytes(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        for (i, chunk) in bytes.chunks_mut(8).enumerate() {
+            chunk.copy_from_slice(&self.hash(i as u64).to_le_bytes());
+        }
+        bytes
+    }
+}
+
+/// All random choices of one worker.
+pub enum Streams {
+    /// A ChaCha8 stream a purpose.
+    Separate(Box<[ChaCha8Rng; PURPOSES]>),
+    /// One stream in program order; bounded draws are remainders.
+    Single(Box<Mt19937>),
+}
+
+impl Streams {
+    pub fn new(generator: Generator, key: StreamKey) -> Streams {
+        match generator {
+            Generator::ChaCha8 => {
+                let base = ChaCha8Rng::from_seed(key.bytes());
+                Streams::Separate(Box::new(std::array::from_fn(|purpose| {
+                    let mut stream = base.clone();
+                    stream.set_stream(purpose as u64);
+                    stream
+                })))
+            }
+            // The original's own seed, the same in every case and repeat, as the original has it.
+            Generator::Mt19937 { burn } => {
+                let mut mt = Mt19937::seeded_1999((key.seed + key.worker) as u32);
+                for _ in 0..burn {
+                    mt.next_u32();
+                }
+                Streams::Single(Box::new(mt))
+            }
+        }
+    }
+
+    /// Whether draws follow an original program's single stream.
+    pub fn single(&self) -> bool {
+        matches!(self, Streams::Single(_))
+    }
+
+    /// 64 random bits.
+    #[inline]
+    pub fn bits(&mut self, purpose: Purpose) -> u64 {
+        match self {
+            Streams::Separate(streams) => streams[purpose as usize].next_u64(),
+            Streams::Single(mt) => (u64::from(mt.next_u32()) << 32) | u64::from(mt.next_u32()),
+        }
+    }
+
+    /// A number below `n`, each equally likely (the bias of the multiplication is below
+    /// `n / 2^64`). Draws exactly once, also for `n == 1`; for `n == 0` it draws nothing and is 0.
+    #[inline]
+    pub fn below(&mut self, purpose: Purpose, n: u64) -> u64 {
+        if n == 0 {
+            return 0;
+        }
+        match self {
+            Streams::Separate(streams) => {
+                let x = streams[purpose as usize].next_u64();
+                ((u128::from(x) * u128::from(n)) >> 64) as u64
+            }
+            Streams::Single(mt) if n <= u64::from(u32::MAX) => u64::from(mt.next_u32()) % n,
+            Streams::Single(mt) => ((u64::from(mt.next_u32()) << 32) | u64::from(mt.next_u32())) % n,
+        }
+    }
+
+    /// A number from 0 to below 1 with 53 random bits.
+    #[inline]
+    pub fn unit(&mut self, purpose: Purpose) -> f64 {
+        (self.bits(purpose) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_of_the_key_matters_and_purposes_differ() {
+        let base = StreamKey { seed: 1, case: 2, repeat: 3, worker: 4 };
+        let draw = |key, purpose| Streams::new(Generator::ChaCha8, key).bits(purpose);
+        let keys = [
+            base,
+            StreamKey { seed: 9, ..base },
+            StreamKey { case: 9, ..base },
+            StreamKey { repeat: 9, ..base },
+            StreamKey { worker: 9, ..base },
+        ];
+        let mut seen: Vec<u64> = keys.iter().map(|k| draw(*k, Purpose::Pick)).collect();
+        seen.push(draw(base, Purpose::Size));
+        assert_eq!(draw(base, Purpose::Pick), seen[0]);
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 6);
+    }
+
+    #[test]
+    fn bounded_draws_are_uniform() {
+        for generator in [Generator::ChaCha8, Generator::Mt19937 { burn: 3 }] {
+            let mut streams = Streams::new(generator, StreamKey::default());
+            let mut counts = [0u32; 10];
+            for _ in 0..100_000 {
+                counts[streams.below(Purpose::Pick, 10) as usize] += 1;
+            }
+            assert!(counts.iter().all(|c| (9_500..10_500).contains(c)), "{counts:?}");
+            assert_eq!(streams.below(Purpose::Pick, 0), 0);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Counters and latencies of one step, as a worker keeps them.
+
+use crate::measure::histogram::Histogram;
+use crate::os::Nanos;
+
+/// One step's numbers within one phase.
+#[derive(Clone, Debug, Default)]
+pub struct Stat {
+    pub ops: u64,
+    /// Bytes really moved.
+    pub bytes: u64,
+    /// Bytes asked for.
+    pub requested: u64,
+    /// Errors that the step expects.
+    pub errors: u64,
+    /// Transfers that moved less than was asked and were continued.
+    pub short: u64,
+    /// Sum of each operation's own rate, bytes a second, over `rated` operations.
+    pub rate_sum: f64,
+    pub rated: u64,
+    /// Nanoseconds an operation.
+    pub latency: Histogram,
+}
+
+impl Stat {
+    #[inline]
+    pub fn count(&mut self, bytes: u64, requested: u64, latency: Nanos) {
+        self.ops += 1;
+        self.bytes += bytes;
+        self.requested += requested;
+        self.latency.record(latency);
+    }
+
+    pub fn merge(&mut self, other: &Stat) {
+        self.ops += other.ops;
+        self.bytes += other.bytes;
+        self.requested += other.requested;
+        self.errors += other.errors;
+        self.short += other.short;
+        self.rate_sum += other.rate_sum;
+        self.rated += other.rated;
+        self.latency.merge(&other.latency);
+    }
+}

@@ -1,0 +1,365 @@
+//! The workers of one case: started together, led through the schedule of phases by meeting at
+//! gates, and asked for what they counted.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::fault::Fault;
+use super::interp;
+use super::random::StreamKey;
+use super::shared::{Shared, lock};
+use super::stat::Stat;
+use super::worker::Worker;
+use crate::measure::series::Interval;
+use crate::os::{Nanos, Os};
+use crate::plan::instr::*;
+
+/// Stack of a worker thread in bytes: nothing in the interpreter recurses.
+const STACK: usize = 256 << 10;
+
+/// What one worker did in one execution of a phase.
+#[derive(Clone, Debug)]
+pub struct WorkerPhase {
+    pub worker: u32,
+    /// Index of its group in the phase.
+    pub group: usize,
+    pub stats: Vec<Stat>,
+    /// Start of its measured time and end of its last counted operation, on the run's clock.
+    pub start: Nanos,
+    pub end: Nanos,
+    /// When its program ended.
+    pub left: Nanos,
+    /// Time in steps that are not measured.
+    pub excluded: Nanos,
+    /// Most it was behind a rate it should keep.
+    pub lag: Nanos,
+    pub intervals: Vec<Interval>,
+}
+
+/// One execution of a phase.
+#[derive(Clone, Debug)]
+pub struct PhaseRun {
+    pub phase: u16,
+    /// When all workers were released.
+    pub released: Nanos,
+    /// The window everything is measured over, where the phase has a fixed one.
+    pub window: Option<(Nanos, Nanos)>,
+    pub workers: Vec<WorkerPhase>,
+}
+
+/// Everything one case gave.
+#[derive(Clone, Debug, Default)]
+pub struct TeamRun {
+    pub phases: Vec<PhaseRun>,
+    /// The first thing that went wrong, and in which worker.
+    pub fault: Option<(u32, Fault)>,
+    /// Whether it was stopped from outside.
+    pub aborted: bool,
+    /// Whether every worker got a descriptor table of its own.
+    pub own_tables: bool,
+}
+
+/// What the workers are told to do next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Task {
+    Phase(u16),
+    Leave,
+}
+
+/// Reports of a running case to whoever watches it.
+pub trait Watcher: Sync {
+    /// A phase begins; `marks` are shown to tracers around it.
+    fn phase_begins(&self, _plan: &Plan, _phase: u16) {}
+    /// The layout is over and the first phase about to begin.
+    fn laid_out(&self) {}
+}
+
+/// A watcher that does not look.
+pub struct NoWatcher;
+impl Watcher for NoWatcher {}
+
+/// How a case is to be run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TeamOptions {
+    pub key: StreamKey,
+    /// Seconds since 1970 when the run's clock stood at 0.
+    pub epoch: i64,
+    /// Show each phase's begin and end to tracers.
+    pub mark: bool,
+}
+
+struct Meeting {
+    task: Mutex<Task>,
+    runs: Mutex<Vec<PhaseRun>>,
+    released: AtomicU64,
+    fault: Mutex<Option<(u32, Fault)>>,
+}
+
+/// Runs a plan with one machine a worker. Returns when every thread is gone.
+pub fn run<O: Os>(
+    plan: &Arc<Plan>,
+    shared: &Arc<Shared>,
+    mut machine: impl FnMut(u32) -> O,
+    options: TeamOptions,
+    watcher: &dyn Watcher,
+) -> TeamRun {
+    let meeting = Meeting {
+        task: Mutex::new(Task::Leave),
+        runs: Mutex::new(Vec::new()),
+        released: AtomicU64::new(0),
+        fault: Mutex::new(None),
+    };
+    // The leader is the calling thread; it takes part in every meeting.
+    shared.gate.reset(plan.workers as usize + 1);
+    let own_tables = Mutex::new(true);
+    std::thread::scope(|scope| {
+        let mut started = 0;
+        for id in 0..plan.workers {
+            let worker = Worker::new(
+                machine(id),
+                id,
+                Arc::clone(plan),
+                Arc::clone(shared),
+                options.key,
+                options.epoch,
+            );
+            let (meeting, own_tables) = (&meeting, &own_tables);
+            let thread = std::thread::Builder::new().stack_size(STACK).name(format!("worker-{id}"));
+            let spawned = thread.spawn_scoped(scope, move || {
+                let mut worker = worker;
+                if !worker.os.enter_worker() {
+                    *lock(own_tables) = false;
+                }
+                work(worker, meeting, options.mark);
+            });
+            match spawned {
+                Ok(_) => started += 1,
+                Err(error) => {
+                    let message = format!("starting worker {id} of {}: {error}", plan.workers);
+                    *lock(&meeting.fault) = Some((id, plain_fault("thread", message)));
+                    shared.abort();
+                    break;
+                }
+            }
+        }
+        for _ in started..plan.workers {
+            shared.gate.leave();
+        }
+        lead(plan, shared, &meeting, watcher);
+    });
+    TeamRun {
+        phases: meeting.runs.into_inner().unwrap_or_default(),
+        fault: meeting.fault.into_inner().unwrap_or_default(),
+        aborted: shared.aborted(),
+        own_tables: own_tables.into_inner().unwrap_or(false),
+    }
+}
+
+fn plain_fault(call: &'static str, message: String) -> Fault {
+    Fault {
+        args: None,
+        call,
+        path: String::new(),
+        offset: None,
+        len: None,
+        errno: None,
+        message: Some(message),
+        written: 0,
+    }
+}
+
+/// The leader's part: order after order.
+fn lead(plan: &Plan, shared: &Shared, meeting: &Meeting, watcher: &dyn Watcher) {
+    // Layout: everyone has made their files, then everyone has opened what is kept.
+    shared.gate.meet(|| {});
+    shared.gate.meet(|| {});
+    watcher.laid_out();
+    let mut step = |phase: u16| -> bool {
+        if shared.aborted() {
+            return false;
+        }
+        watcher.phase_begins(plan, phase);
+        shared.begin_phase();
+        for (barrier, gate) in shared.barriers.iter().enumerate() {
+            gate.reset(barrier_members(plan, phase, barrier as u16));
+        }
+        for budget in &shared.budgets {
+            budget.store(0, Ordering::Relaxed);
+        }
+        *lock(&meeting.task) = Task::Phase(phase);
+        shared.gate.meet(|| {}); // the order is read
+        shared.gate.meet(|| {}); // released
+        shared.gate.meet(|| {}); // all have ended
+        !shared.aborted()
+    };
+    follow(&plan.schedule, &mut step);
+    *lock(&meeting.task) = Task::Leave;
+    shared.gate.meet(|| {});
+}
+
+/// Walks the schedule; `step` runs one phase and says whether to go on.
+fn follow(schedule: &[Schedule], step: &mut dyn FnMut(u16) -> bool) -> bool {
+    for entry in schedule {
+        match entry {
+            Schedule::Phase(phase) => {
+                if !step(*phase) {
+                    return false;
+                }
+            }
+            Schedule::Loop { until, body } => {
+                let start = std::time::Instant::now();
+                let mut round = 0u64;
+                loop {
+                    let again = match until {
+                        Until::Times(n) => round < *n,
+                        Until::Time(span) => round == 0 || start.elapsed().as_nanos() < u128::from(*span),
+                        // The compiler refuses other ends here.
+                        _ => round == 0,
+                    };
+                    if !again {
+                        break;
+                    }
+                    if !follow(body, step) {
+                        return false;
+                    }
+                    round += 1;
+                }
+            }
+        }
+    }
+    true
+}
+
+/// Workers that meet at a barrier of a phase.
+fn barrier_members(plan: &Plan, phase: u16, barrier: u16) -> usize {
+    let Some(phase) = plan.phases.get(usize::from(phase)) else { return 0 };
+    let uses = |group: &&GroupPlan| {
+        group.code.iter().any(|instr| match instr {
+            Instr::Op { args, .. } => {
+                plan.args.get(*args as usize).is_some_and(|a| a.detail == Detail::Barrier(barrier))
+            }
+            _ => false,
+        })
+    };
+    phase.groups.iter().filter(uses).map(|g| (g.workers.1 - g.workers.0) as usize).sum()
+}
+
+/// One worker's part: layout, then phase after phase, then out.
+fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
+    let shared = Arc::clone(&worker.shared);
+    let plan = Arc::clone(&worker.plan);
+    let table = crate::ops::table::<O>();
+    let fail = |id: u32, fault: Fault| {
+        let mut first = lock(&meeting.fault);
+        if first.is_none() {
+            *first = Some((id, fault));
+        }
+        shared.abort();
+    };
+    if let Err(fault) = worker.lay_out() {
+        fail(worker.id, fault);
+    }
+    shared.gate.meet(|| {});
+    for set in 0..plan.sets.len() {
+        worker.pin(set as SetId);
+    }
+    if !shared.aborted()
+        && let Err(fault) = worker.open_kept()
+    {
+        fail(worker.id, fault);
+    }
+    worker.prepare_buffers();
+    shared.gate.meet(|| {});
+    loop {
+        shared.gate.meet(|| {});
+        let phase_id = match *lock(&meeting.task) {
+            Task::Phase(phase) => phase,
+            Task::Leave => break,
+        };
+        let phase = &plan.phases[usize::from(phase_id)];
+        let group = phase.groups.iter().position(|g| (g.workers.0..g.workers.1).contains(&worker.id));
+        for set in 0..plan.sets.len() {
+            worker.pin(set as SetId);
+        }
+        // Virtual clocks differ between workers; all go on from the latest.
+        meeting.released.fetch_max(worker.os.now(), Ordering::AcqRel);
+        shared.gate.meet(|| {
+            if mark {
+                worker.os.mark(&mark_text("begin", &phase.name));
+            }
+            meeting.released.fetch_max(worker.os.now(), Ordering::AcqRel);
+            lock(&meeting.runs).push(PhaseRun {
+                phase: phase_id,
+                released: 0,
+                window: None,
+                workers: Vec::new(),
+            });
+        });
+        let released = meeting.released.load(Ordering::Acquire);
+        if let Some(group_id) = group {
+            let group = &phase.groups[group_id];
+            worker.os.sleep_until(released);
+            worker.begin_phase(phase, released);
+            if interp::run(&mut worker, &plan, &group.code, &table).is_err() {
+                let fault = worker.fault.take().map_or_else(|| plain_fault("step", String::new()), |f| *f);
+                fail(worker.id, fault);
+            }
+            if group.ends_phase {
+                shared.stop_phase();
+            }
+            for barrier in barriers_of(&plan, &group.code) {
+                shared.barriers[usize::from(barrier)].leave();
+            }
+            worker.report_progress();
+        }
+        let left = worker.now;
+        shared.gate.meet(|| {
+            if mark {
+                worker.os.mark(&mark_text("end", &phase.name));
+            }
+        });
+        if let Some(group) = group {
+            let done = WorkerPhase {
+                worker: worker.id,
+                group,
+                start: worker.first_start,
+                end: worker.last_end,
+                left,
+                excluded: worker.excluded,
+                lag: worker.lag,
+                intervals: worker.take_intervals(),
+                stats: std::mem::take(&mut worker.stats),
+            };
+            let mut runs = lock(&meeting.runs);
+            if let Some(run) = runs.last_mut() {
+                run.released = released;
+                if worker.window_end != Nanos::MAX {
+                    run.window = Some((worker.first_start, worker.window_end));
+                }
+                run.workers.push(done);
+            }
+        }
+    }
+    worker.close_all();
+}
+
+/// Barriers a program meets at.
+fn barriers_of<'a>(plan: &'a Plan, code: &'a [Instr]) -> impl Iterator<Item = u16> + 'a {
+    let mut seen = Vec::new();
+    code.iter().filter_map(move |instr| match instr {
+        Instr::Op { args, .. } => match plan.args.get(*args as usize)?.detail {
+            Detail::Barrier(b) if !seen.contains(&b) => {
+                seen.push(b);
+                Some(b)
+            }
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+fn mark_text(what: &str, phase: &str) -> std::ffi::CString {
+    // Phase names are `[a-z0-9_]`: never a zero byte.
+    std::ffi::CString::new(format!("ioscore:{what}:{phase}")).unwrap_or_default()
+}

@@ -1,0 +1,520 @@
+//! One worker's state, and the small steps every operation is made of: take a file in hand, draw,
+//! count, settle a result. Operations (`crate::ops`) are written in these terms.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::buffers::Buffers;
+use super::draw::{self, FileFacts, RankCache};
+use super::fault::{Fault, Flow};
+use super::hand::{CLOSED, Hand};
+use super::pool::Pool;
+use super::random::{Purpose, StreamKey, Streams};
+use super::shared::Shared;
+use super::stat::Stat;
+use crate::measure::series::Intervals;
+use crate::os::{Call, Errno, Fd, Nanos, Os};
+use crate::plan::instr::*;
+
+/// Nanoseconds between two looks at the clock for progress and the like.
+const TICK: Nanos = 200_000_000;
+/// Length of one interval of the series.
+pub const SECOND: Nanos = 1_000_000_000;
+
+/// State of one loop.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoopState {
+    /// Iterations begun.
+    pub iterations: u64,
+    /// Passes, ops or bytes already there when the loop began.
+    pub base: u64,
+    /// The deadline outside of it, restored at its end.
+    pub outer: (Nanos, Pc),
+    /// The claim outside of it, restored at its end.
+    pub outer_claim: Option<Claim>,
+}
+
+/// What must be claimed before a transfer: the loop around it ends after a fixed amount.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim {
+    /// Operations, data transfers or bytes.
+    pub unit: ClaimUnit,
+    pub total: u64,
+    /// Index of the budget all workers share; `None` counts this worker alone.
+    pub budget: Option<u16>,
+    pub used: u64,
+    /// Where the program goes on when nothing is left.
+    pub exit: Pc,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimUnit {
+    Operations,
+    Transfers,
+    Bytes,
+}
+
+/// State of one pace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PaceState {
+    /// When the next iteration is due; 0 before the first.
+    pub due: Nanos,
+    /// Bytes already moved when the last one began.
+    pub bytes: u64,
+}
+
+/// Everything one thread needs to run its programs.
+pub struct Worker<O: Os> {
+    pub os: O,
+    /// Number of the worker, from 0.
+    pub id: u32,
+    pub plan: Arc<Plan>,
+    pub shared: Arc<Shared>,
+    pub random: Streams,
+    pub ranks: RankCache,
+    pub buffers: Buffers,
+    pub(super) key: StreamKey,
+    pub(super) name_key: u64,
+    /// Seconds since 1970 when the run's clock stood at 0.
+    pub epoch: i64,
+
+    /// End of the last operation.
+    pub now: Nanos,
+    /// When something is due besides counting: an interval, a deadline, the start of the window.
+    pub event_at: Nanos,
+    /// When the innermost running time limit ends, and where the program goes on then.
+    pub deadline: (Nanos, Pc),
+    /// Operations that end after this do not count.
+    pub window_end: Nanos,
+    /// While not 0: nothing counts before this time.
+    pub ramp_until: Nanos,
+    tick_at: Nanos,
+    intervals: Option<Intervals>,
+
+    /// Index of the operands of the running operation.
+    pub running: u32,
+    pub stats: Vec<Stat>,
+    /// Kinds of `stats`, copied from the phase.
+    pub kinds: Vec<StatKind>,
+    pub loops: Vec<LoopState>,
+    pub paces: Vec<PaceState>,
+    /// Start of each labelled block that runs.
+    pub blocks: Vec<Nanos>,
+    /// Members still to be walked over, last first.
+    pub walks: Vec<Vec<u32>>,
+    /// Decks being dealt, last card first.
+    pub decks: Vec<Vec<u16>>,
+    /// Iterations of the innermost loop, from 1.
+    pub iteration: u64,
+    /// Times sequential transfers came to the end of their file.
+    pub passes: u64,
+    /// How many passes the innermost loop over passes allows, and where it ends.
+    pub pass_limit: Option<(u64, Pc)>,
+    /// Set when a pool could not give or take.
+    pub exhausted: bool,
+    /// Where the innermost loop until exhaustion ends.
+    pub exhausted_exit: Option<Pc>,
+    pub claim: Option<Claim>,
+    /// Data operations and bytes of the phase, the uncounted ones included.
+    pub moved_ops: u64,
+    pub moved_bytes: u64,
+    /// End of the last operation that counted, and of the time before the first.
+    pub first_start: Nanos,
+    pub last_end: Nanos,
+    /// Nanoseconds spent in steps that are not measured.
+    pub excluded: Nanos,
+    /// Nanoseconds behind schedule, where a rate is kept.
+    pub lag: Nanos,
+
+    pub hands: Vec<Hand>,
+    pub(super) pools: Vec<Option<Pool>>,
+    /// Descriptor of each set's directory and of its subdirectories; closed while unknown.
+    pub dirs: Vec<SetDirs>,
+    turns: Vec<u32>,
+    pub(super) path: Vec<u8>,
+    pub fault: Option<Box<Fault>>,
+    reported: (u64, u64),
+    /// Statistics and contents of the buffered step that wrote last.
+    pub last_stdio: (StatId, crate::os::Recipe),
+    /// Fills of memory sets, by set.
+    pub memory: Vec<Option<super::buffers::Aligned>>,
+}
+
+/// Directories of one set as one worker holds them.
+#[derive(Clone, Debug, Default)]
+pub struct SetDirs {
+    /// The set's own directory, [`CLOSED`] while it is not pinned.
+    pub base: Fd,
+    pub sub: Vec<Fd>,
+    /// Subdirectories this worker has made or found (`parents: missing`).
+    pub seen: Vec<bool>,
+    /// First subdirectory used.
+    pub first: u32,
+    /// Files created so far.
+    pub files: u64,
+    /// When rotation by time began.
+    pub since: Nanos,
+}
+
+impl<O: Os> Worker<O> {
+    pub fn new(
+        os: O,
+        id: u32,
+        plan: Arc<Plan>,
+        shared: Arc<Shared>,
+        key: StreamKey,
+        epoch: i64,
+    ) -> Worker<O> {
+        let key = StreamKey { worker: u64::from(id), ..key };
+        let sets = plan.sets.len();
+        let pools =
+            plan.sets.iter().map(|set| set.per_worker.then(|| Pool::new(set.insert, set.slots, set.by_age)));
+        let dirs = plan.sets.iter().map(|set| {
+            let count = set.dirs.as_ref().map_or(0, |d| d.count as usize);
+            SetDirs { base: CLOSED, sub: vec![CLOSED; count], seen: vec![false; count], ..SetDirs::default() }
+        });
+        Worker {
+            random: Streams::new(plan.random.generator, key),
+            ranks: RankCache::default(),
+            buffers: Buffers::new(plan.largest_block as usize, key.hash(0xda7a)),
+            name_key: key.hash(0x6e61_6d65),
+            key,
+            epoch,
+            id,
+            now: 0,
+            event_at: 0,
+            deadline: (Nanos::MAX, 0),
+            window_end: Nanos::MAX,
+            ramp_until: 0,
+            tick_at: 0,
+            intervals: None,
+            running: 0,
+            stats: Vec::new(),
+            kinds: Vec::new(),
+            loops: vec![LoopState::default(); plan.loops.len()],
+            paces: vec![PaceState::default(); plan.paces.len()],
+            blocks: vec![0; usize::from(plan.blocks)],
+            walks: vec![Vec::new(); plan.eaches.len()],
+            decks: vec![Vec::new(); plan.mixes.len()],
+            iteration: 0,
+            passes: 0,
+            pass_limit: None,
+            exhausted: false,
+            exhausted_exit: None,
+            claim: None,
+            moved_ops: 0,
+            moved_bytes: 0,
+            first_start: 0,
+            last_end: 0,
+            excluded: 0,
+            lag: 0,
+            hands: vec![Hand::default(); sets],
+            pools: pools.collect(),
+            dirs: dirs.collect(),
+            turns: vec![0; plan.args.len()],
+            path: Vec::with_capacity(512),
+            fault: None,
+            reported: (0, 0),
+            last_stdio: (NO_STAT, crate::os::Recipe::Zero),
+            memory: plan.sets.iter().map(|_| None).collect(),
+            plan,
+            shared,
+            os,
+        }
+    }
+
+    // --- a phase ----------------------------------------------------------------------------
+
+    /// Before the first operation of a phase; `start` is the moment all workers were released.
+    pub fn begin_phase(&mut self, phase: &PhasePlan, start: Nanos) {
+        self.stats = vec![Stat::default(); phase.stats.len()];
+        self.kinds = phase.stats.iter().map(|s| s.kind).collect();
+        self.deadline = (Nanos::MAX, 0);
+        self.window_end = Nanos::MAX;
+        self.ramp_until = 0;
+        (self.passes, self.moved_ops, self.moved_bytes) = (0, 0, 0);
+        (self.excluded, self.lag, self.exhausted) = (0, 0, false);
+        (self.claim, self.pass_limit, self.exhausted_exit) = (None, None, None);
+        self.reported = (0, 0);
+        self.turns.fill(0);
+        self.paces.fill(PaceState::default());
+        (self.first_start, self.last_end) = (start, start);
+        self.now = start;
+        self.intervals = phase.measured.then(|| Intervals::new(start, SECOND));
+        self.tick_at = start + TICK;
+        self.schedule_event();
+    }
+
+    /// The second by second account of the phase that ended.
+    pub fn take_intervals(&mut self) -> Vec<crate::measure::series::Interval> {
+        match self.intervals.take() {
+            Some(intervals) => {
+                let (ops, bytes, latency) = self.totals();
+                intervals.finish(self.last_end, ops, bytes, &latency)
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn totals(&self) -> (u64, u64, crate::measure::histogram::Histogram) {
+        let (mut ops, mut bytes) = (0, 0);
+        let mut latency = crate::measure::histogram::Histogram::new();
+        for (stat, kind) in self.stats.iter().zip(&self.kinds) {
+            if matches!(kind, StatKind::Data | StatKind::Operation) && stat.ops > 0 {
+                ops += stat.ops;
+                bytes += stat.bytes;
+                latency.merge(&stat.latency);
+            }
+        }
+        (ops, bytes, latency)
+    }
+
+    pub fn schedule_event(&mut self) {
+        let ramp = if self.ramp_until == 0 { Nanos::MAX } else { self.ramp_until };
+        let ramp = if self.window_end == Nanos::MAX { Nanos::MAX } else { ramp };
+        self.event_at = self.tick_at.min(ramp).min(self.window_end);
+    }
+
+    /// Something besides counting is due at `t`. False: the operation that ended then does not
+    /// count.
+    #[cold]
+    #[inline(never)]
+    fn event(&mut self, t: Nanos) -> bool {
+        if self.ramp_until != 0 && t >= self.ramp_until && self.window_end != Nanos::MAX {
+            self.open_window(self.ramp_until);
+        }
+        if t >= self.tick_at {
+            self.report_progress();
+            self.tick_at = t + TICK;
+            if self.intervals.as_ref().is_some_and(|i| i.due(t)) {
+                let (ops, bytes, latency) = self.totals();
+                if let Some(intervals) = &mut self.intervals {
+                    intervals.roll(t, ops, bytes, &latency);
+                }
+            }
+        }
+        self.schedule_event();
+        if t > self.window_end {
+            // Seen again at every later operation: late ones never count.
+            self.event_at = 0;
+            return false;
+        }
+        true
+    }
+
+    /// Forgets what was counted so far: the measured part of the phase begins.
+    pub fn open_window(&mut self, at: Nanos) {
+        self.stats.iter_mut().for_each(|s| *s = Stat::default());
+        (self.first_start, self.last_end) = (at, at);
+        self.intervals = self.intervals.take().map(|_| Intervals::new(at, SECOND));
+        self.ramp_until = 0;
+        self.excluded = 0;
+    }
+
+    /// Ends a loop over an amount when nothing of it is left for `bytes` more. Called before
+    /// every transfer (and before other operations where those count).
+    #[inline]
+    pub fn may_go_on(&mut self, unit: ClaimUnit, bytes: u64) -> bool {
+        match self.claim {
+            Some(claim) if self.ramp_until == 0 => self.claim_more(claim, unit, bytes),
+            _ => true,
+        }
+    }
+
+    fn claim_more(&mut self, mut claim: Claim, unit: ClaimUnit, bytes: u64) -> bool {
+        let amount = match (claim.unit, unit) {
+            (ClaimUnit::Bytes, ClaimUnit::Transfers) => bytes,
+            (a, b) if a == b => 1,
+            _ => return true,
+        };
+        let before = match claim.budget {
+            Some(budget) => match self.shared.budgets.get(usize::from(budget)) {
+                Some(used) => used.fetch_add(amount, Ordering::Relaxed),
+                None => claim.used,
+            },
+            None => claim.used,
+        };
+        claim.used += amount;
+        self.claim = Some(claim);
+        if before >= claim.total {
+            self.deadline = (0, claim.exit);
+            return false;
+        }
+        true
+    }
+
+    /// A sequential transfer came to the end of its file. False: the loop over passes ends.
+    pub fn pass_done(&mut self) -> bool {
+        self.passes += 1;
+        match self.pass_limit {
+            Some((limit, exit)) if self.passes >= limit => {
+                self.deadline = (0, exit);
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// Sleeps until `time`, a deadline or the end of the phase, whichever comes first. What was
+    /// slept is nobody's latency.
+    pub fn pause_until(&mut self, time: Nanos) {
+        self.restart_clock();
+        while self.now < time && !self.is_over() {
+            self.os.sleep_until(time.min(self.deadline.0).min(self.now + TICK));
+            self.restart_clock();
+        }
+    }
+
+    /// Adds what was done since the last report to the shared counters.
+    pub fn report_progress(&mut self) {
+        let (ops, bytes) = (self.moved_ops, self.moved_bytes);
+        self.shared.ops.fetch_add(ops - self.reported.0, Ordering::Relaxed);
+        self.shared.bytes.fetch_add(bytes - self.reported.1, Ordering::Relaxed);
+        self.reported = (ops, bytes);
+    }
+
+    /// Whether the program must look for its way out before another operation.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.now >= self.deadline.0 || self.shared.stopping()
+    }
+
+    // --- counting ---------------------------------------------------------------------------
+
+    /// Ends an operation: one clock reading, which is also the start of the next one.
+    #[inline]
+    pub fn finish(&mut self, stat: StatId, bytes: u64, requested: u64) {
+        let t = self.os.now();
+        let latency = t.saturating_sub(self.now);
+        self.now = t;
+        self.moved_ops += 1;
+        self.moved_bytes += bytes;
+        if t >= self.event_at && !self.event(t) {
+            return;
+        }
+        match self.stats.get_mut(usize::from(stat)) {
+            Some(s) => {
+                s.count(bytes, requested, latency);
+                self.last_end = t;
+            }
+            None => self.excluded += latency,
+        }
+    }
+
+    /// Takes the time without ending an operation: what came since the last one (a pause, a
+    /// preparation) is nobody's latency.
+    #[inline]
+    pub fn restart_clock(&mut self) {
+        self.now = self.os.now();
+    }
+
+    /// Counts a step or block as a whole that began at `start`.
+    pub fn finish_whole(&mut self, stat: StatId, start: Nanos, bytes: u64, requested: u64) {
+        if self.now > self.window_end || self.ramp_until != 0 {
+            return;
+        }
+        if let Some(s) = self.stats.get_mut(usize::from(stat)) {
+            let latency = self.now.saturating_sub(start);
+            s.count(bytes, requested, latency);
+            if latency > 0 && bytes > 0 {
+                s.rate_sum += bytes as f64 / (latency as f64 / 1e9);
+                s.rated += 1;
+            }
+        }
+    }
+
+    /// Ends an operation that is one call, holding its result against what the step expects.
+    #[inline]
+    pub fn settle(&mut self, args: &Args, result: Call<()>, call: &'static str) -> Flow {
+        match result {
+            Ok(()) if args.must_fail.is_none() => {
+                self.finish(args.stat, 0, 0);
+                Flow::Next
+            }
+            other => self.settle_unusual(args, other, call),
+        }
+    }
+
+    #[cold]
+    fn settle_unusual(&mut self, args: &Args, result: Call<()>, call: &'static str) -> Flow {
+        match result {
+            Err(errno) if args.must_fail == Some(errno) || args.expect.contains(&errno) => {
+                self.finish(args.stat, 0, 0);
+                if let Some(stat) = self.stats.get_mut(usize::from(args.stat)) {
+                    stat.errors += 1;
+                }
+                Flow::Next
+            }
+            Ok(()) => {
+                let wanted = args.must_fail.map(|e| e.to_string()).unwrap_or_default();
+                self.fail(call, None, None, None, Some(format!("succeeded, but must fail with {wanted}")))
+            }
+            Err(errno) => self.fail(call, None, None, Some(errno), None),
+        }
+    }
+
+    /// Whether an error is one the step expects.
+    pub fn expects(args: &Args, errno: Errno) -> bool {
+        args.must_fail == Some(errno) || args.expect.contains(&errno)
+    }
+
+    #[cold]
+    pub fn fail(
+        &mut self,
+        call: &'static str,
+        offset: Option<u64>,
+        len: Option<u64>,
+        errno: Option<Errno>,
+        message: Option<String>,
+    ) -> Flow {
+        if self.fault.is_none() {
+            let end = self.path.iter().position(|b| *b == 0).unwrap_or(self.path.len());
+            self.fault = Some(Box::new(Fault {
+                args: Some(self.running),
+                call,
+                path: String::from_utf8_lossy(&self.path[..end]).into_owned(),
+                offset,
+                len,
+                errno,
+                message,
+                written: self.moved_bytes,
+            }));
+        }
+        Flow::Fault
+    }
+
+    /// Whether a step that is done only every n-th time is done now.
+    pub fn takes_turn(&mut self, every: u32) -> bool {
+        match self.turns.get_mut(self.running as usize) {
+            Some(turn) => {
+                *turn += 1;
+                let now = *turn >= every;
+                if now {
+                    *turn = 0;
+                }
+                now
+            }
+            None => true,
+        }
+    }
+
+    // --- drawing ----------------------------------------------------------------------------
+
+    /// What bounds of a draw may depend on, for the file in hand of a set.
+    pub fn file_facts(&self, set: SetId) -> FileFacts {
+        let Some(hand) = self.hands.get(usize::from(set)) else { return FileFacts::default() };
+        let size = hand.file.size;
+        let room = self.plan.sets[usize::from(set)].max_size.map_or(u64::MAX, |max| max.saturating_sub(size));
+        FileFacts { size, room }
+    }
+
+    /// Draws a number for a step on `set`.
+    #[inline]
+    pub fn draw(&mut self, draw: Draw, purpose: Purpose, set: SetId) -> u64 {
+        if let Draw::Const(n) = draw {
+            return n;
+        }
+        let facts = self.file_facts(set);
+        draw::draw(draw, &self.plan.tables, &mut self.random, purpose, facts)
+    }
+}
