@@ -92,6 +92,10 @@ pub const NOT_YET: &[(&str, &str)] = &[
     ("trees", "sets of directory trees are not part of this version yet; a set of `files:` has `dirs`"),
 ];
 
+/// Verbs of the language's plan; those that the operation table has by now are found there first.
+pub const VERBS_NOT_YET: &[&str] =
+    &["write_tree", "read_tree", "stat_tree", "remove_tree", "sql", "sql_file", "replay"];
+
 const REPRODUCES: &[Field] = &[
     Field::required("tool", Text, "name of the tool"),
     Field::required("version", Text, "its version, in quotes"),
