@@ -189,6 +189,8 @@ pub enum Detail {
     Barrier(u16),
     /// The open file is meant, not its name.
     OpenFile,
+    /// Every subdirectory of the set is meant, not the set's own directory.
+    Subdirs,
 }
 
 /// The operands of one operation. One struct for all of them: an operation reads what it needs.
@@ -442,8 +444,12 @@ pub struct SetPlan {
     pub empty: Guard,
     pub full: Guard,
     pub no_room: Guard,
-    /// Directories are made before the first phase (and not by a step).
-    pub dirs_ahead: bool,
+    /// Its directory is made before the first phase (and not by a step).
+    pub dir_ahead: bool,
+    /// So are its subdirectories.
+    pub subdirs_ahead: bool,
+    /// Ranges of workers whose steps use it; nobody else lays it out or opens it.
+    pub used_by: Vec<(u32, u32)>,
     /// Members are walked by age.
     pub by_age: bool,
     /// Mode bits of directories.

@@ -52,9 +52,9 @@ fn profile(text: &str) -> Profile {
 fn select(cases: &[&str], presets: &[&str], sets: &[(&str, &str)]) -> Selection {
     Selection {
         cases: cases.iter().map(|case| case.to_string()).collect(),
-        with: Vec::new(),
         presets: presets.iter().map(|preset| PresetUse::from(*preset)).collect(),
         sets: sets.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect(),
+        ..Selection::default()
     }
 }
 
@@ -136,8 +136,8 @@ fn mistakes_name_what_there_is() {
         assert!(problems[0].message.contains(message), "{}", problems[0].message);
         assert!(problems[0].help[0].starts_with(help), "{:?}", problems[0].help);
     }
-    let mut selection = Selection::default();
-    selection.with = yaml::node("{blok: 1}").entries().to_vec();
+    let with = yaml::node("{blok: 1}").entries().to_vec();
+    let selection = Selection { with, ..Selection::default() };
     assert!(bind(&selection)[0].on_key);
 }
 

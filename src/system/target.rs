@@ -12,8 +12,9 @@ use super::{mounts, stack};
 /// Describes the target at `path`, given as `name` (or named after its last component). The path
 /// is looked up under `root`, where outside tests the machine itself is.
 pub fn describe(root: &Root, name: Option<&str>, path: &Path) -> Target {
-    let resolved = root.path(path).canonicalize().ok().map(|full| root.inside(&full));
-    let place = resolved.as_deref().unwrap_or(path);
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let resolved = root.path(&absolute).canonicalize().ok().map(|full| root.inside(&full));
+    let place = resolved.as_deref().unwrap_or(&absolute);
     let mounts = mounts::all(root);
     let mount = mounts::of(&mounts, place);
     let stack = mount.map(|mount| stack::under(root, &mounts, mount));
@@ -215,6 +216,14 @@ mod tests {
         assert_eq!((target.stack.as_deref(), target.devices.len()), (Some("tmpfs"), 0));
         let nothing = describe(&Fixture::new().root(), None, Path::new("/none"));
         assert_eq!((nothing.file_system, nothing.resolved, nothing.name.as_str()), (None, None, "none"));
+    }
+
+    #[test]
+    fn a_relative_path_starts_at_the_current_directory() {
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+        let target = describe(&Root::default(), None, Path::new("src"));
+        assert_eq!(target.path, "src");
+        assert_eq!(target.resolved.as_deref(), here.join("src").to_str());
     }
 
     #[test]

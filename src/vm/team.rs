@@ -262,9 +262,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
     }
     shared.gate.meet(|| {});
     for set in 0..plan.sets.len() {
-        if !plan.sets[set].memory {
-            worker.pin(set as SetId);
-        }
+        worker.pin(set as SetId);
     }
     if !shared.aborted()
         && let Err(fault) = worker.open_kept()
@@ -282,9 +280,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
         let phase = &plan.phases[usize::from(phase_id)];
         let group = phase.groups.iter().position(|g| (g.workers.0..g.workers.1).contains(&worker.id));
         for set in 0..plan.sets.len() {
-            if !plan.sets[set].memory {
-                worker.pin(set as SetId);
-            }
+            worker.pin(set as SetId);
         }
         // Virtual clocks differ between workers; all go on from the latest.
         meeting.released.fetch_max(worker.os.now(), Ordering::AcqRel);

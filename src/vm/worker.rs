@@ -542,9 +542,12 @@ impl<O: Os> Worker<O> {
         if !hand.kept.is_empty() {
             return self.pick_kept(set, pick);
         }
-        if pick == Pick::Same {
-            return (!hand.is_empty()).then_some(());
-        }
+        // With nothing in hand yet, the first one is as good as any.
+        let pick = match pick {
+            Pick::Same if !hand.is_empty() => return Some(()),
+            Pick::Same => Pick::Next,
+            pick => pick,
+        };
         self.let_go(set);
         let shared = self.is_shared(set);
         // The pool is reached through a copy of the Arc so that the streams stay free to draw.
