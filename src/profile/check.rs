@@ -22,8 +22,9 @@ pub fn what_of(node: &Node) -> What {
     }
 }
 
-/// Everything that is wrong with the structure; warnings are among it.
-pub fn check_structure(node: &Node, what: What, verbs: &[Verb]) -> Vec<Diagnostic> {
+/// Everything that is wrong with the structure; warnings are among it. The table of verbs is a
+/// static one, so that its schema is compiled once.
+pub fn check_structure(node: &Node, what: What, verbs: &'static [Verb]) -> Vec<Diagnostic> {
     let not_yet = language::NOT_YET.iter().any(|(key, _)| node.get(key).is_some());
     let sets: Vec<&str> = node
         .get("files")
