@@ -47,9 +47,12 @@ pub fn schema(what: What, verbs: &[Verb]) -> Json {
     Json::Object(root)
 }
 
+/// A compiled schema, and what it was compiled for.
+type Compiled = (What, *const [Verb], Rc<Checker>);
+
 thread_local! {
-    /// Compiled schemas, by kind of file and table of verbs: compiling takes some 20 ms.
-    static COMPILED: RefCell<Vec<(What, *const [Verb], Rc<Checker>)>> = const { RefCell::new(Vec::new()) };
+    /// The schemas compiled so far: compiling one takes some 20 ms.
+    static COMPILED: RefCell<Vec<Compiled>> = const { RefCell::new(Vec::new()) };
 }
 
 fn compiled(what: What, verbs: &'static [Verb]) -> Result<Rc<Checker>, String> {
