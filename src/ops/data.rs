@@ -126,7 +126,9 @@ fn blocks<O: Os, const WRITE: bool>(
             let wanted = match args.remainder {
                 Remainder::Always => true,
                 Remainder::IfAlone => first,
-                Remainder::IfAny => first && amount == 0 && args.block.is_none() && args.amount != Amount::Whole,
+                Remainder::IfAny => {
+                    first && amount == 0 && args.block.is_none() && args.amount != Amount::Whole
+                }
             };
             if !wanted {
                 return Flow::Next;

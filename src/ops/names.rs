@@ -15,6 +15,8 @@ const ORDER: Field = Field::new(
     Kind::Choice(&["oldest", "newest", "slot", "random"]),
     "in which order: oldest first (default), newest first, by slot, random",
 );
+const SUBDIRS: Field =
+    Field::new("subdirs", Kind::Bool, "every subdirectory of the set, one after the other, instead of its own directory");
 const LIMIT: Field = Field::new("limit", Kind::Count, "at most so many");
 
 /// The words of `order:`.
@@ -91,7 +93,7 @@ family! {
             doc: "Makes the set's directory, or with `name` a directory in it.",
             object: Some(Kind::Set),
             bare: false,
-            args: &[NAME, PERMISSIONS],
+            args: &[NAME, PERMISSIONS, SUBDIRS],
         },
         object: Object::Set, counts: Counts::Operation, run: mkdir,
     },
@@ -102,7 +104,7 @@ family! {
             doc: "Removes the set's directory, or with `name` a directory in it.",
             object: Some(Kind::Set),
             bare: false,
-            args: &[NAME],
+            args: &[NAME, SUBDIRS],
         },
         object: Object::Set, counts: Counts::Operation, run: rmdir,
     },
@@ -227,8 +229,9 @@ fn rename<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     let old = worker.hands[set].file.member.number;
     worker.hands[set].file.member.number = number;
     let to_dir = worker.member_path(args.set);
-    let result = worker
-        .with_path(|os, to| os.rename(from_dir, CStr::from_bytes_until_nul(&from).unwrap_or(c""), to_dir, to));
+    let result = worker.with_path(|os, to| {
+        os.rename(from_dir, CStr::from_bytes_until_nul(&from).unwrap_or(c""), to_dir, to)
+    });
     if result.is_err() {
         worker.hands[set].file.member.number = old;
         worker.with_pool(args.set, |pool| pool.set_number(slot, old));
@@ -248,8 +251,8 @@ fn link<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
         return worker.guarded(plan.sets[set].full, "link", "the set is full");
     }
     let to_dir = worker.member_path(args.set);
-    let result =
-        worker.with_path(|os, to| os.link(from_dir, CStr::from_bytes_until_nul(&from).unwrap_or(c""), to_dir, to));
+    let result = worker
+        .with_path(|os, to| os.link(from_dir, CStr::from_bytes_until_nul(&from).unwrap_or(c""), to_dir, to));
     if result.is_err() {
         worker.forget_member(args.set);
     }
@@ -276,25 +279,42 @@ fn readlink<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
 }
 
 fn mkdir<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
-    let dir = match args.name {
-        NO_NAME => worker.set_dir_path(args.set),
-        name => worker.free_path(args.set, name),
-    };
     let mode = match args.opening.permissions {
         0 => plan.sets[usize::from(args.set)].dir_permissions,
         mode => mode,
     };
-    let result = worker.with_path(|os, path| os.mkdir(dir, path, mode));
-    worker.settle(args, result, "mkdir")
+    on_dirs(worker, plan, args, "mkdir", |os, dir, path| os.mkdir(dir, path, mode))
 }
 
-fn rmdir<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
+fn rmdir<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
+    on_dirs(worker, plan, args, "rmdir", |os, dir, path| os.rmdir(dir, path))
+}
+
+/// A call on the directory a step names: the set's own, every subdirectory, or one by name.
+fn on_dirs<O: Os>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+    call: &'static str,
+    f: impl Fn(&mut O, Fd, &CStr) -> Call<()>,
+) -> Flow {
+    if args.detail == Detail::Subdirs {
+        for dir in 0..plan.sets[usize::from(args.set)].dirs.as_ref().map_or(0, |d| d.count) {
+            let base = worker.path_in(args.set, dir, None);
+            let result = worker.with_path(|os, path| f(os, base, path));
+            match worker.settle(args, result, call) {
+                Flow::Next => {}
+                other => return other,
+            }
+        }
+        return Flow::Next;
+    }
     let dir = match args.name {
         NO_NAME => worker.set_dir_path(args.set),
         name => worker.free_path(args.set, name),
     };
-    let result = worker.with_path(|os, path| os.rmdir(dir, path));
-    worker.settle(args, result, "rmdir")
+    let result = worker.with_path(|os, path| f(os, dir, path));
+    worker.settle(args, result, call)
 }
 
 fn list<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {

@@ -55,7 +55,8 @@ pub const PICK: Field = Field::new(
     Kind::OneOf(&[Kind::Choice(&["random", "next", "oldest", "newest", "same"]), Kind::Distribution]),
     "which file is taken in hand: random, next, oldest, newest, same, or {zipf: …}, {hot: …} by rank",
 );
-pub const BLOCK: Field = Field::new("block", Kind::Distribution, "bytes a transfer; without it the whole amount in one");
+pub const BLOCK: Field =
+    Field::new("block", Kind::Distribution, "bytes a transfer; without it the whole amount in one");
 pub const AT: Field = Field::new(
     "at",
     Kind::At,
@@ -66,8 +67,10 @@ pub const REMAINDER: Field = Field::new(
     Kind::Choice(&["if_any", "always", "if_alone"]),
     "the last, shorter transfer: if_any (default), always (even of no bytes), if_alone (no bytes where there is nothing else)",
 );
-pub const DATA: Field = Field::new("data", Kind::Data, "what is written; without it what the set says, else random");
-pub const NAME: Field = Field::new("name", Kind::Text, "a name in the set's directory that is no member of it");
+pub const DATA: Field =
+    Field::new("data", Kind::Data, "what is written; without it what the set says, else random");
+pub const NAME: Field =
+    Field::new("name", Kind::Text, "a name in the set's directory that is no member of it");
 pub const MODE: Field = Field::new(
     "mode",
     Kind::Choice(&["read", "write", "append", "rw", "append_rw"]),
@@ -78,7 +81,8 @@ pub const FLAGS: Field = Field::new(
     Kind::Choices(&["direct", "dsync", "sync", "trunc", "excl", "noatime", "append"]),
     "further open flags; `create` truncates unless flags are given",
 );
-pub const PERMISSIONS: Field = Field::new("permissions", Kind::Text, "permission bits in octal, in quotes: \"0644\"");
+pub const PERMISSIONS: Field =
+    Field::new("permissions", Kind::Text, "permission bits in octal, in quotes: \"0644\"");
 pub const BUFFER: Field = Field::new(
     "buffer",
     Kind::Choice(&["stdio", "none"]),

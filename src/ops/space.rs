@@ -135,7 +135,9 @@ fn copy_range<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
             Ok(0) => break,
             Ok(n) => done += n as u64,
             Err(errno) if done == 0 => return worker.settle(args, Err(errno), "copy_file_range"),
-            Err(errno) => return worker.fail("copy_file_range", Some(to.cursor + done), Some(len), Some(errno), None),
+            Err(errno) => {
+                return worker.fail("copy_file_range", Some(to.cursor + done), Some(len), Some(errno), None);
+            }
         }
     }
     worker.hands[usize::from(args.other)].file.cursor += done;

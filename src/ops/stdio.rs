@@ -9,6 +9,9 @@ use crate::vm::worker::{ClaimUnit, Worker};
 /// Block assumed where the file system names none (`BUFSIZ` of common C libraries).
 const FALLBACK_BLOCK: u32 = 4096;
 
+/// Largest block taken from the file system; a larger one counts as this.
+pub const LARGEST_BLOCK: u64 = 1 << 20;
+
 /// One data step of `amount` bytes, handed to the buffer in pieces of `block`.
 pub fn step<O: Os, const WRITE: bool>(worker: &mut Worker<O>, args: &Args, amount: u64, block: u64) -> Flow {
     let piece = if block == 0 { amount } else { block };
@@ -31,7 +34,7 @@ fn block<O: Os>(worker: &mut Worker<O>, set: SetId) -> Call<u64> {
         return Ok(u64::from(file.stdio_block));
     }
     let stat = worker.os.fstat(file.fd)?;
-    let block = if stat.block == 0 { FALLBACK_BLOCK } else { stat.block };
+    let block = if stat.block == 0 { FALLBACK_BLOCK } else { stat.block.min(LARGEST_BLOCK as u32) };
     worker.hands[usize::from(set)].file.stdio_block = block;
     Ok(u64::from(block))
 }

@@ -14,10 +14,14 @@ pub const PATH_MAX: usize = 4096;
 /// Whether a path is one bare name (no `/` in it).
 ///
 /// # Errors
-/// `ENOENT` for an empty path, `EXDEV` for one that starts at `/` or has a component `..`.
+/// `ENOENT` for an empty path, `ENAMETOOLONG` for one of [`PATH_MAX`] bytes, `EXDEV` for one that
+/// starts at `/` or has a component `..`.
 #[inline]
 pub fn is_bare(path: &CStr) -> Call<bool> {
     let bytes = path.to_bytes();
+    if bytes.len() >= PATH_MAX {
+        return Err(Errno(libc::ENAMETOOLONG));
+    }
     if !bytes.contains(&b'/') {
         return match bytes {
             b"" => Err(Errno(libc::ENOENT)),

@@ -128,7 +128,10 @@ pub enum At {
     /// A block number drawn by rank: the ranks are spread over the file.
     Ranked(u32),
     /// `share` of the transfers (of 2^32) go to the first `of` (of 2^32) of the file.
-    Hot { share: u32, of: u32 },
+    Hot {
+        share: u32,
+        of: u32,
+    },
     /// The last offset plus this many bytes.
     Stride(u64),
     /// One of several (index into [`Plan::ats`]).
@@ -186,6 +189,8 @@ pub enum Detail {
     Barrier(u16),
     /// The open file is meant, not its name.
     OpenFile,
+    /// Every subdirectory of the set is meant, not the set's own directory.
+    Subdirs,
 }
 
 /// The operands of one operation. One struct for all of them: an operation reads what it needs.
@@ -439,8 +444,12 @@ pub struct SetPlan {
     pub empty: Guard,
     pub full: Guard,
     pub no_room: Guard,
-    /// Directories are made before the first phase (and not by a step).
-    pub dirs_ahead: bool,
+    /// Its directory is made before the first phase (and not by a step).
+    pub dir_ahead: bool,
+    /// So are its subdirectories.
+    pub subdirs_ahead: bool,
+    /// Ranges of workers whose steps use it; nobody else lays it out or opens it.
+    pub used_by: Vec<(u32, u32)>,
     /// Members are walked by age.
     pub by_age: bool,
     /// Mode bits of directories.

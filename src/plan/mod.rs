@@ -5,6 +5,7 @@ pub mod hash;
 pub mod instr;
 mod level;
 pub mod listing;
+pub mod lower;
 pub mod moments;
 pub mod needs;
 pub mod preflight;

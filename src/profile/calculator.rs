@@ -18,6 +18,14 @@ pub use minijinja::value::Value as Computed;
 /// Steps one expression may take; far more than any sensible one, and a few milliseconds.
 const FUEL: u64 = 100_000;
 
+/// Values that one expression may give, lists and maps counted with all they hold. Repeated lists
+/// are not built before they are read, so the steps above do not bound them.
+const VALUES_MAX: usize = 10_000;
+
+/// Bytes of one expression. Its parser calls itself for each sign of `- - - 1`, so that length is
+/// what bounds the stack.
+const SOURCE_MAX: usize = 2048;
+
 /// The functions an expression may call.
 pub const FUNCTIONS: [&str; 3] = ["range", "min", "max"];
 
@@ -146,6 +154,14 @@ impl<'a> Formula<'a> {
                 help: Some("write for example {{ 2 * files }}".into()),
             });
         }
+        if source.len() > SOURCE_MAX {
+            return Err(Fault {
+                code: "expression-too-long",
+                part: None,
+                message: format!("the expression is {} bytes long, {SOURCE_MAX} are allowed", source.len()),
+                help: Some("give parts of it names under let:".into()),
+            });
+        }
         match ENVIRONMENT.compile_expression_owned(source.to_string()) {
             Ok(expression) => Ok(Formula { source, expression }),
             Err(error) => Err(fault_of(&error, source)),
@@ -271,6 +287,13 @@ pub fn from_node(node: &Node) -> Computed {
 
 /// What an expression gave, as a value of the profile at one place; `Err` says why it is none.
 pub fn to_node(computed: &Computed, place: &Place) -> Result<Node, String> {
+    let mut left = VALUES_MAX;
+    convert(computed, place, &mut left)
+}
+
+fn convert(computed: &Computed, place: &Place, left: &mut usize) -> Result<Node, String> {
+    *left =
+        left.checked_sub(1).ok_or_else(|| format!("the expression gives more than {VALUES_MAX} values"))?;
     let value = match computed.kind() {
         ValueKind::None => Value::Null,
         ValueKind::Bool => Value::Bool(computed.is_true()),
@@ -284,17 +307,19 @@ pub fn to_node(computed: &Computed, place: &Place) -> Result<Node, String> {
         ValueKind::String => Value::Text(computed.to_string()),
         ValueKind::Seq | ValueKind::Iterable => {
             let items = computed.try_iter().map_err(|error| error.to_string())?;
-            Value::List(items.map(|item| to_node(&item, place)).collect::<Result<_, _>>()?)
+            Value::List(items.map(|item| convert(&item, place, left)).collect::<Result<_, _>>()?)
         }
         ValueKind::Map => match computed.downcast_object_ref::<NodeMap>() {
             Some(NodeMap(entries)) => {
+                // It is as large as what was written; whoever repeats it pays for each again.
+                *left = left.saturating_sub(entries.len());
                 Value::Map(entries.iter().map(|(k, v)| (k.clone(), moved(v, place))).collect())
             }
             None => {
                 let mut entries = Vec::new();
                 for key in computed.try_iter().map_err(|error| error.to_string())? {
                     let value = computed.get_item(&key).map_err(|error| error.to_string())?;
-                    entries.push((key.to_string(), to_node(&value, place)?));
+                    entries.push((key.to_string(), convert(&value, place, left)?));
                 }
                 Value::Map(entries)
             }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::body;
 use super::definition::{Case, Profile};
 use super::diagnostic::{Checked, Diagnostic};
-use super::expression::Facts;
+use super::expression::{Facts, Scope};
 use super::names::{did_you_mean, glob, to_id};
 use super::node::Node;
 use super::params::{Given, ParamValue, Resolved};
@@ -15,8 +15,10 @@ use super::params::{Given, ParamValue, Resolved};
 /// Which cases are wanted, with which values.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Patterns of case ids with `*` and `?`; none means all.
+    /// Patterns of case ids with `*` and `?`; none means all. One that fits nothing is a mistake.
     pub cases: Vec<String>,
+    /// Further patterns, of case ids or of `profile:case`; where there are some, one must fit.
+    pub only: Vec<String>,
     /// The `with:` of a suite.
     pub with: Vec<(String, Node)>,
     /// From left to right.
@@ -69,6 +71,8 @@ pub struct BoundCase {
     /// Engine, workers, random, files, datasets, trees, phases, results without any expression.
     /// Nothing in it is null but the object of a verb that has none.
     pub body: Node,
+    /// The values that the expressions of `results:` see.
+    pub scope: Scope,
     /// Where the case stands.
     pub node: Node,
 }
@@ -99,9 +103,12 @@ impl Profile {
                 );
             }
             ids.push(id.clone());
-            let wanted =
-                selection.cases.is_empty() || selection.cases.iter().any(|pattern| glob(pattern, &id));
-            if wanted {
+            let full = format!("{}:{id}", self.id);
+            let named = |patterns: &[String], names: &[&str]| {
+                patterns.is_empty()
+                    || patterns.iter().any(|pattern| names.iter().any(|name| glob(pattern, name)))
+            };
+            if named(&selection.cases, &[&id]) && named(&selection.only, &[&id, &full]) {
                 match binding.finish(id, selection) {
                     Ok(case) => bound.push(case),
                     Err(more) => problems.extend(more),
@@ -251,6 +258,7 @@ impl<'a> Binding<'a> {
             comparable_with: original.filter(|_| comparable),
             facts_used: scope.take_used().into_iter().filter_map(|name| self.facts.get(name)).collect(),
             body,
+            scope: resolved.scope,
             node: self.case.node.clone(),
         })
     }

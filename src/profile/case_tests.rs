@@ -52,9 +52,9 @@ fn profile(text: &str) -> Profile {
 fn select(cases: &[&str], presets: &[&str], sets: &[(&str, &str)]) -> Selection {
     Selection {
         cases: cases.iter().map(|case| case.to_string()).collect(),
-        with: Vec::new(),
         presets: presets.iter().map(|preset| PresetUse::from(*preset)).collect(),
         sets: sets.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect(),
+        ..Selection::default()
     }
 }
 
@@ -136,8 +136,8 @@ fn mistakes_name_what_there_is() {
         assert!(problems[0].message.contains(message), "{}", problems[0].message);
         assert!(problems[0].help[0].starts_with(help), "{:?}", problems[0].help);
     }
-    let mut selection = Selection::default();
-    selection.with = yaml::node("{blok: 1}").entries().to_vec();
+    let with = yaml::node("{blok: 1}").entries().to_vec();
+    let selection = Selection { with, ..Selection::default() };
     assert!(bind(&selection)[0].on_key);
 }
 
@@ -189,4 +189,19 @@ fn wrong_heads_and_cases() {
         let problems = profile(&format!("{{{head}, {part}}}")).check(&FACTS);
         assert!(problems.len() == 1 && problems[0].message.contains(message), "{part}: {problems:?}");
     }
+}
+
+#[test]
+fn a_mistake_is_shown_where_it_stands_in_the_file() {
+    use crate::profile::{load, render, source::Sources};
+    let text = "profile: a\nversion: 1.0.0\ntitle: A\nparams:\n  clients: {type: count, default: 1}\n\
+                workers: 1\nphases:\n  - phase: go\n    repeat: \"{{ 2 * cleints }}\"\n    steps: [close]\n";
+    let mut sources = Sources::new();
+    let (node, _) = load::load_file(&mut sources, "a.yaml", text.as_bytes()).unwrap();
+    let problems = Profile::from_node(node, &verbs()).unwrap().0.check(&FACTS);
+    let shown = render::render(&problems, &sources, false);
+    assert_eq!(problems.len(), 1);
+    assert!(shown.contains("a.yaml:9:21"), "{shown}");
+    assert!(shown.contains("unknown name cleints") && shown.contains("did you mean clients?"), "{shown}");
+    assert!(shown.lines().any(|line| line.trim_matches([' ', '|']) == "^^^^^^^"), "{shown}");
 }

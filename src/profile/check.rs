@@ -32,7 +32,7 @@ pub fn check_structure(node: &Node, what: What, verbs: &[Verb]) -> Vec<Diagnosti
         .get("files")
         .map(|files| files.entries().iter().map(|(name, _)| name.as_str()).collect())
         .unwrap_or_default();
-    let mut walk = Walk { verbs, sets: (!not_yet).then_some(sets), found: Vec::new() };
+    let mut walk = Walk { verbs, sets: (!not_yet).then_some(sets), found: Vec::new(), listed: false };
     walk.file(node, what);
     let mut found = walk.found;
     if found.iter().all(|found| found.severity != Severity::Error) {
@@ -48,6 +48,8 @@ pub(super) struct Walk<'a> {
     /// Names of the sets of files; `None` where other keys may bring more of them.
     sets: Option<Vec<&'a str>>,
     pub(super) found: Vec<Diagnostic>,
+    /// Whether a message has listed all verbs already.
+    pub(super) listed: bool,
 }
 
 impl Walk<'_> {
@@ -196,17 +198,28 @@ impl Walk<'_> {
                 None => self.unknown_key(node, key, value, &known),
             }
         }
-        self.required(node, fields);
+        self.required(node, fields, None);
         self.ends(node);
     }
 
-    pub(super) fn required(&mut self, node: &Node, fields: &[Field]) {
+    /// What must be there and is not; of a step, its verb needs it. A misspelt key is not missing.
+    pub(super) fn required(&mut self, node: &Node, fields: &[Field], verb: Option<(&str, &Place)>) {
+        let known: Vec<&str> = fields.iter().map(|field| field.name).collect();
+        let meant: Vec<&str> = node
+            .entries()
+            .iter()
+            .filter(|(key, _)| !known.contains(&key.as_str()))
+            .filter_map(|(key, _)| names::nearest(key, &known))
+            .collect();
         for field in fields.iter().filter(|field| field.required && node.get(field.name).is_none()) {
+            if meant.contains(&field.name) {
+                continue;
+            }
             let written = node.entries().iter().find(|(key, _)| key == field.name);
-            let inside = inside(&node.place);
-            let (place, message) = match written {
-                Some((_, empty)) => (&empty.place, format!("`{}` has no value", field.name)),
-                None => (&node.place, format!("`{}` is missing{inside}", field.name)),
+            let (place, message) = match (written, verb) {
+                (Some((_, empty)), _) => (&empty.place, format!("`{}` has no value", field.name)),
+                (None, Some((verb, place))) => (place, format!("`{verb}` needs `{}`", field.name)),
+                (None, None) => (&node.place, format!("`{}` is missing{}", field.name, inside(&node.place))),
             };
             self.push(
                 Diagnostic::error("missing-key", place, message)
@@ -317,7 +330,7 @@ impl Walk<'_> {
             attempts.push((kind, self.found.split_off(tail)));
         }
         let numeric = node.text().is_some_and(|text| {
-            text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c) || !c.is_ascii())
+            text.starts_with(|c: char| c.is_ascii_digit() || "+-.{".contains(c) || !c.is_ascii())
         });
         let mut fitting: Vec<(&Kind, Vec<Diagnostic>)> = attempts
             .into_iter()
@@ -369,7 +382,16 @@ fn fits(value: &Value, kind: &Kind) -> bool {
             matches!(kind, Kind::Map(_) | Kind::MapOf(_) | Kind::Distribution | Kind::At | Kind::Data)
         }
         Value::List(_) => {
-            matches!(kind, Kind::ListOf(_) | Kind::Choices(_) | Kind::Steps | Kind::Phases | Kind::Errnos)
+            matches!(
+                kind,
+                Kind::ListOf(_)
+                    | Kind::Choices(_)
+                    | Kind::Steps
+                    | Kind::Phases
+                    | Kind::Errnos
+                    | Kind::Distribution
+                    | Kind::At
+            )
         }
         _ => !matches!(kind, Kind::Map(_) | Kind::MapOf(_) | Kind::Steps | Kind::Phases),
     }

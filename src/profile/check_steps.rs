@@ -134,7 +134,7 @@ impl<'a> Walk<'a> {
             None => {
                 let word = text.split([' ', ':', '=']).next().unwrap_or("");
                 let rest = text.get(word.len()..).unwrap_or("").trim_start_matches([' ', ':', '=']);
-                let mut found = unknown_verb(node, text, &self.names());
+                let mut found = self.unknown_verb(node, text);
                 if !rest.is_empty() && self.verb(word).is_some() {
                     found.message = format!("{text:?} is one text to YAML, not a verb with its value");
                     found.help = vec![format!("write `{word}: {rest}`, with a colon and a blank")];
@@ -205,7 +205,7 @@ impl<'a> Walk<'a> {
                 None => self.unknown_argument(key, value, verb, &fields),
             }
         }
-        self.required(node, verb.args);
+        self.required(node, verb.args, Some((verb.name, &object.place)));
         if verb.args.iter().any(|field| field.name == "repeat") {
             self.ends(node);
         }
@@ -256,7 +256,7 @@ impl<'a> Walk<'a> {
         };
         let odd = entries.iter().find(|(key, _)| !known(key));
         if let Some((key, value)) = odd {
-            let mut found = unknown_verb(value, key, &self.names()).at_key();
+            let mut found = self.unknown_verb(value, key).at_key();
             if let Value::Map(inner) = &value.value
                 && let Some((verb, _)) = inner.iter().find(|(key, _)| self.verb(key).is_some())
             {
@@ -285,6 +285,19 @@ impl<'a> Walk<'a> {
         });
     }
 
+    /// The verbs are listed once; the other messages of a file have the nearest one only.
+    fn unknown_verb(&mut self, node: &Node, name: &str) -> Diagnostic {
+        let found = Diagnostic::error("unknown-verb", &node.place, format!("unknown verb `{name}`"));
+        let known = self.names();
+        match names::nearest(name, &known) {
+            Some(near) => found.help(format!("did you mean `{near}`?")),
+            None if !std::mem::replace(&mut self.listed, true) => {
+                found.help(format!("the verbs are {}", known.join(", ")))
+            }
+            None => found,
+        }
+    }
+
     fn all(&self) -> impl Iterator<Item = &'a Verb> + use<'a> {
         self.verbs.iter().chain(language::BLOCKS)
     }
@@ -295,14 +308,6 @@ impl<'a> Walk<'a> {
 
     fn names(&self) -> Vec<&'a str> {
         self.all().map(|verb| verb.name).collect()
-    }
-}
-
-fn unknown_verb(node: &Node, name: &str, known: &[&str]) -> Diagnostic {
-    let found = Diagnostic::error("unknown-verb", &node.place, format!("unknown verb `{name}`"));
-    match names::nearest(name, known) {
-        Some(near) => found.help(format!("did you mean `{near}`?")),
-        None => found.help(format!("the verbs are {}", known.join(", "))),
     }
 }
 

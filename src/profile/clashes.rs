@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::diagnostic::Diagnostic;
 use super::node::{Node, Value};
-use super::params::{Params, name_fault};
+use super::params::{Params, name_fault, spelling_fault};
 
 /// What stands below a phase in expressions besides its steps.
 const QUANTITIES: [&str; 8] =
@@ -20,7 +20,7 @@ pub fn check(profile: &Node, params: &Params, verbs: &BTreeSet<String>) -> Vec<D
     let mut sets = BTreeSet::new();
     for (kind, what) in [("files", "set"), ("datasets", "data set"), ("trees", "tree set")] {
         for (name, node) in profile.get(kind).map(Node::entries).unwrap_or_default() {
-            problems.extend(name_fault(name, node, what));
+            problems.extend(spelling_fault(name, node, what));
             if !sets.insert(name) {
                 problems.push(clash(node, format!("there is another set called {name}")).at_key());
             }
@@ -47,7 +47,7 @@ fn check_phases(
             check_phases(inner, params, verbs, seen, problems);
         } else if let Some(node) = item.get("phase") {
             let name = node.value.to_string();
-            problems.extend(value_fault(&name, node, "phase"));
+            problems.extend(name_fault(&name, node, "phase").map(on_value));
             if params.get(&name).is_some() || params.lets.iter().any(|(other, _)| *other == name) {
                 problems.push(clash(node, format!("the phase {name} is called like a parameter")));
             }
@@ -101,12 +101,12 @@ impl<'a> Inside<'a> {
 
     fn check(&self, phase: &str, problems: &mut Vec<Diagnostic>) {
         for (name, node) in &self.groups {
-            problems.extend(name_fault(name, node, "group"));
+            problems.extend(spelling_fault(name, node, "group"));
             problems.extend(self.below_phase(phase, name, node, "group").map(Diagnostic::at_key));
         }
         for node in &self.labels {
             let name = node.value.to_string();
-            problems.extend(value_fault(&name, node, "label"));
+            problems.extend(spelling_fault(&name, node, "label").map(on_value));
             problems.extend(self.below_phase(phase, &name, node, "label"));
             if self.groups.iter().any(|(group, _)| *group == name) {
                 problems.push(clash(
@@ -131,9 +131,9 @@ impl<'a> Inside<'a> {
     }
 }
 
-/// As [`name_fault`], for names that are values rather than keys.
-fn value_fault(name: &str, node: &Node, what: &str) -> Option<Diagnostic> {
-    name_fault(name, node, what).map(|problem| Diagnostic { on_key: false, ..problem })
+/// For names that are values rather than keys.
+fn on_value(problem: Diagnostic) -> Diagnostic {
+    Diagnostic { on_key: false, ..problem }
 }
 
 fn clash(node: &Node, message: String) -> Diagnostic {
@@ -161,7 +161,7 @@ mod tests {
               - {phase: create, steps: [{create: data}, {label: new_file, steps: [close]}]}
               - repeat: 2
                 phases:
-                  - {phase: work, steps: [{mix: [{label: new_file, steps: [{write: 1}]}, {label: new_file, read: 1}]}]}
+                  - {phase: work, steps: [{mix: [{label: free_space, steps: [close]}, {label: new_file, steps: [{write: 1}]}, {label: new_file, read: 1}]}]}
                   - {phase: serve, groups: {readers: {steps: [{read: 1}]}, log: {steps: [{write: 1, label: entry}]}}}";
         assert_eq!(messages(text), Vec::<String>::new());
     }

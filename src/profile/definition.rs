@@ -61,9 +61,10 @@ pub struct Profile {
 const MATRIX_MAX: usize = 4096;
 
 impl Profile {
-    /// Reads a profile whose structure is sound.
+    /// Reads a profile whose structure is sound. `verbs` is the operation table; blocks are known.
     pub fn from_node(node: Node, verbs: &[Verb]) -> Checked<Profile> {
-        let verbs: BTreeSet<String> = verbs.iter().map(|verb| verb.name.to_string()).collect();
+        let all = verbs.iter().chain(super::language::BLOCKS);
+        let verbs: BTreeSet<String> = all.map(|verb| verb.name.to_string()).collect();
         let mut problems = Vec::new();
         let id = head(&node, "profile", &mut problems);
         if let Some(node) = node.get("profile").filter(|_| !is_id(&id)) {

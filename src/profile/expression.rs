@@ -82,6 +82,14 @@ impl Scope {
         self.names.get(name)
     }
 
+    /// What calculations see of a name.
+    pub fn computed(&self, name: &str) -> Option<Computed> {
+        match self.names.get(name) {
+            Some(binding) => Some(binding.computed.clone()),
+            None => self.facts.get(name).map(|(_, value)| Computed::from(value)),
+        }
+    }
+
     /// The facts that what was rendered so far depends on.
     pub fn used(&self) -> &BTreeSet<&'static str> {
         &self.used
@@ -97,9 +105,16 @@ impl Scope {
         let value = match &node.value {
             Value::Text(text) => return self.render_text(node, text),
             Value::List(items) => Value::List(all(items.iter().map(|item| self.render(item)))?),
-            Value::Map(entries) => {
-                Value::Map(all(entries.iter().map(|(key, value)| Ok((key.clone(), self.render(value)?))))?)
-            }
+            Value::Map(entries) => Value::Map(all(entries.iter().map(|(key, value)| {
+                if key.contains("{{") && !node.computed {
+                    return Err(vec![
+                        Diagnostic::error("expression-in-key", &value.place, "a key is never an expression")
+                            .at_key()
+                            .help("let an expression give the whole map, or write two steps with when"),
+                    ]);
+                }
+                Ok((key.clone(), self.render(value)?))
+            }))?),
             scalar => scalar.clone(),
         };
         Ok(Node { value, ..node.clone() })

@@ -120,6 +120,8 @@ fn mistakes_have_their_bytes() {
         ("{{ range(90000) | map('string') | join | length }}", "unknown-filter", None, "map"),
         ("{{ ('x' * 100000000) | length }}", "expression-too-long", None, "steps"),
         ("{{ range }}", "invalid-expression", Some(3..8), "no value of a profile"),
+        ("{{ [range(9999) | list] * 99999 }}", "invalid-expression", Some(3..31), "more than 10000 values"),
+        ("{{ '%099999999d' | format(1) }}", "expression-too-long", None, "steps"),
     ];
     for (text, code, part, message) in table {
         let problems = render(text).expect_err(text);
@@ -134,6 +136,25 @@ fn mistakes_have_their_bytes() {
     assert_eq!(render("{{ files | mox }}").unwrap_err()[0].help, ["did you mean max?"]);
     let both = scope().render(&yaml::node("['{{ a }}', {b: '{{ b }}'}]")).unwrap_err();
     assert_eq!(both.len(), 2, "every mistake at once");
+}
+
+#[test]
+fn long_expressions_do_not_exhaust_the_stack() {
+    for unit in ["-", "not ", "1+", "(", "[", "{1:", "1 if ", "x.", "x|", "1,"] {
+        for length in [2000, 200_000] {
+            let text = format!("{{{{ {}1 }}}}", unit.repeat(length / unit.len()));
+            let _ = render(&text);
+        }
+    }
+    assert!(
+        render(&format!("{{{{ {}1 }}}}", "-".repeat(3000))).unwrap_err()[0].message.contains("bytes long")
+    );
+}
+
+#[test]
+fn keys_are_never_expressions() {
+    let problem = &scope().render(&yaml::node("{a: {'{{ mode }}': 1}}")).unwrap_err()[0];
+    assert!(problem.on_key && problem.code == "expression-in-key");
 }
 
 #[test]

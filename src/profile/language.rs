@@ -94,7 +94,7 @@ pub const NOT_YET: &[(&str, &str)] = &[
 
 const REPRODUCES: &[Field] = &[
     Field::required("tool", Text, "name of the tool"),
-    Field::new("version", Text, "its version, in quotes"),
+    Field::required("version", Text, "its version, in quotes"),
     Field::new("comparable_with", Kind::ListOf(&Text), "the published tests whose numbers can be compared"),
 ];
 
@@ -381,7 +381,7 @@ pub fn words(kind: &Kind) -> String {
         Kind::Id => "an id (lower-case letters, digits and -)".into(),
         Kind::Choice(options) => either(options.iter().map(|option| (*option).to_owned()).collect()),
         Kind::Choices(options) => format!("one or a list of: {}", options.join(", ")),
-        Kind::Distribution => "a size or count, or a distribution ({uniform: [4KiB, 64KiB]})".into(),
+        Kind::Distribution => "a size or a distribution ({uniform: [4KiB, 64KiB]})".into(),
         Kind::At => {
             format!("{}, a size, a distribution, {{stride: 8KiB}} or weighted words", AT_WORDS.join(", "))
         }
@@ -402,7 +402,17 @@ pub fn words(kind: &Kind) -> String {
             inner => format!("a map with keys of your own, each {}", words(inner)),
         },
         Kind::ListOf(inner) => format!("a list, each {}", words(inner)),
-        Kind::OneOf(kinds) => either(kinds.iter().map(words).collect()),
+        Kind::OneOf(kinds) => either(kinds.iter().flat_map(alternatives).collect()),
+    }
+}
+
+fn alternatives(kind: &Kind) -> Vec<String> {
+    match kind {
+        Kind::Choice(options) => options.iter().map(|option| format!("`{option}`")).collect(),
+        Kind::Distribution => {
+            vec!["a size (4KiB)".into(), "a distribution ({uniform: [4KiB, 64KiB]})".into()]
+        }
+        kind => vec![words(kind)],
     }
 }
 

@@ -3,8 +3,9 @@
 //! A scalar with `{{` in it is not judged here: its value is known only later. Knows nothing of
 //! keys, steps and phases.
 
-use super::diagnostic::Diagnostic;
-use super::language::{self, Distribution};
+use super::diagnostic::{Diagnostic, Severity};
+use super::distribution;
+use super::language;
 use super::names;
 use super::node::{Node, Value};
 use super::shape::Kind;
@@ -22,7 +23,7 @@ pub fn check(node: &Node, kind: &Kind, sets: Option<&[&str]>) -> Vec<Diagnostic>
         return Vec::new();
     }
     match kind {
-        Kind::Count => error(units::count(node)),
+        Kind::Count => count(node),
         Kind::Size => size(node),
         Kind::Duration => error(units::duration(node)),
         Kind::Percent => error(units::percent(node)),
@@ -51,6 +52,21 @@ pub fn wrong(node: &Node, code: &'static str, expected: &str) -> Diagnostic {
 
 fn error<T>(result: Result<T, Diagnostic>) -> Vec<Diagnostic> {
     result.err().into_iter().collect()
+}
+
+fn count(node: &Node) -> Vec<Diagnostic> {
+    let Err(found) = units::count(node) else { return Vec::new() };
+    let text = node.text().unwrap_or("").trim();
+    let digits: String = text.chars().filter(|c| !"_,' ".contains(*c)).collect();
+    let number = digits.trim_start_matches('0');
+    if number.is_empty() || !number.chars().all(|c| c.is_ascii_digit()) {
+        return vec![found];
+    }
+    vec![match text {
+        _ if digits != text => found.help(format!("write {number}: digits are not grouped")),
+        _ if digits != number => found.help(format!("write {number}, or 0o{number} if it is octal")),
+        _ => found.help(format!("write {number} without quotes")),
+    }]
 }
 
 fn size(node: &Node) -> Vec<Diagnostic> {
@@ -209,192 +225,77 @@ fn errno(node: &Node) -> Vec<Diagnostic> {
     }
 }
 
-/// A constant of a distribution: a size or a count.
-fn constant(node: &Node) -> Vec<Diagnostic> {
-    check(node, &Kind::Size, None)
-}
-
-/// A number with or without a unit.
-fn number(node: &Node) -> Vec<Diagnostic> {
-    match &node.value {
-        Value::Int(value) if *value >= 0 => Vec::new(),
-        Value::Float(value) if *value >= 0.0 => Vec::new(),
-        _ => constant(node),
-    }
-}
-
+/// A size or count, or one of the distributions. With expressions inside, what is plain is judged.
 fn distribution(node: &Node) -> Vec<Diagnostic> {
-    let Value::Map(entries) = &node.value else {
-        return match &node.value {
-            Value::Text(text) if text.starts_with('{') && text.ends_with('}') => {
-                if language::FILE_BOUNDS.contains(&text.as_str()) {
-                    return Vec::new();
-                }
-                vec![
-                    wrong(node, "unknown-placeholder", "something a size can be")
-                        .help(format!("of the file in hand there are {}", language::FILE_BOUNDS.join(" and "))),
-                ]
-            }
-            Value::List(_) => vec![
-                wrong(node, "invalid-distribution", "a size, a count or a distribution")
-                    .help("a range of sizes is {uniform: [4KiB, 64KiB]}, several sizes are {weighted: {4KiB: 50, 8KiB: 30}}"),
-            ],
-            _ => constant(node),
-        };
+    let found = match &node.value {
+        Value::List(_) => vec![
+            wrong(node, "invalid-distribution", "a size, a count or a distribution")
+                .help("a range of sizes is {uniform: [4KiB, 64KiB]}, several sizes are {weighted: {4KiB: 50, 8KiB: 30}}"),
+        ],
+        Value::Map(entries) => match names_of(node, entries) {
+            found if !found.is_empty() || holds_template(node) => found,
+            _ => distribution::parse(node).err().unwrap_or_default(),
+        },
+        _ => distribution::parse(node).err().unwrap_or_default(),
     };
-    let known: Vec<&str> = language::DISTRIBUTIONS.iter().map(|row| row.0).collect();
-    let mut found = Vec::new();
-    let mut named: Option<&str> = None;
-    for (key, value) in entries {
-        if key == "step" {
-            found.extend(constant(value));
-            continue;
-        }
-        let Some((name, form, example)) = language::DISTRIBUTIONS.iter().find(|row| row.0 == key) else {
-            found.push(unknown(value, key, "distribution", &known));
-            named = named.or(Some(""));
-            continue;
-        };
-        if let Some(earlier) = named.filter(|earlier| !earlier.is_empty()) {
-            found.push(
-                Diagnostic::error(
-                    "two-distributions",
-                    &value.place,
-                    format!("a value has one distribution; found `{earlier}` and `{name}`"),
-                )
-                .at_key()
-                .help("keep one of them"),
-            );
-            continue;
-        }
-        named = Some(name);
-        found.extend(of_form(value, *form, name, example));
+    if found.is_empty() { constants(node) } else { found }
+}
+
+/// The warnings about plain sizes in a distribution.
+fn constants(node: &Node) -> Vec<Diagnostic> {
+    match &node.value {
+        Value::Map(entries) => entries.iter().flat_map(|(_, value)| constants(value)).collect(),
+        Value::List(items) => items.iter().flat_map(constants).collect(),
+        Value::Text(_) => size(node).into_iter().filter(|found| found.severity != Severity::Error).collect(),
+        _ => Vec::new(),
     }
-    if named.is_none() {
-        found.push(
+}
+
+fn holds_template(node: &Node) -> bool {
+    match &node.value {
+        Value::Map(entries) => entries.iter().any(|(_, value)| holds_template(value)),
+        Value::List(items) => items.iter().any(holds_template),
+        _ => is_template(node),
+    }
+}
+
+/// Whether the keys of a distribution are such, whatever stands beside them.
+fn names_of(node: &Node, entries: &[(String, Node)]) -> Vec<Diagnostic> {
+    let known: Vec<&str> = language::DISTRIBUTIONS.iter().map(|row| row.0).collect();
+    let mut found: Vec<Diagnostic> = entries
+        .iter()
+        .filter(|(key, _)| key != "step" && !known.contains(&key.as_str()))
+        .map(|(key, value)| unknown(value, key, "distribution", &known))
+        .collect();
+    let named: Vec<&(String, Node)> =
+        entries.iter().filter(|(key, _)| known.contains(&key.as_str())).collect();
+    match named.as_slice() {
+        [] if found.is_empty() => found.push(
             Diagnostic::error("invalid-distribution", &node.place, "the map names no distribution")
                 .help(format!("the distributions are {}", known.join(", "))),
-        );
-    } else if let (Some((_, step)), Some(name)) =
-        (entries.iter().find(|(key, _)| key == "step"), named.filter(|name| !["uniform", ""].contains(name)))
-    {
-        found.push(
-            Diagnostic::error("unknown-key", &step.place, format!("`step` does not go with `{name}`"))
-                .at_key()
-                .help("it stands beside `uniform`"),
-        );
+        ),
+        [(first, _), (second, value), ..] => found.push(
+            Diagnostic::error(
+                "two-distributions",
+                &value.place,
+                format!("a value has one distribution; found `{first}` and `{second}`"),
+            )
+            .at_key()
+            .help("keep one of them"),
+        ),
+        _ => {}
     }
     found
 }
 
-fn of_form(node: &Node, form: Distribution, name: &str, example: &str) -> Vec<Diagnostic> {
-    if is_template(node) {
-        return Vec::new();
-    }
-    let shape = |expected: &str| {
-        vec![
-            wrong(node, "invalid-distribution", &format!("what `{name}` needs: {expected}"))
-                .help(format!("write {example}")),
-        ]
-    };
-    match (form, &node.value) {
-        (Distribution::One, Value::Map(_) | Value::List(_) | Value::Null) => shape("one number"),
-        (Distribution::One, _) => number(node),
-        (Distribution::Pair, Value::List(items)) if items.len() == 2 => {
-            let mut found: Vec<Diagnostic> = items.iter().flat_map(constant).collect();
-            if let [low, high] = items.as_slice()
-                && let (Ok(low), Ok(end)) = (units::size(low), units::size(high))
-                && low > end
-            {
-                found.push(
-                    Diagnostic::error("empty-range", &high.place, "the range ends before it begins")
-                        .help("write the smaller bound first; both are included"),
-                );
-            }
-            found
-        }
-        (Distribution::Pair, _) => shape("a list of two bounds"),
-        (Distribution::Weights, Value::Map(entries)) if !entries.is_empty() => {
-            let mut found = weights(node, entries);
-            for (key, value) in entries {
-                if let Err(error) = units::parse_size(key) {
-                    let key = Diagnostic::error("invalid-size", &value.place, error.message).at_key();
-                    found.push(error.help.into_iter().fold(key, Diagnostic::help));
-                }
-            }
-            found
-        }
-        (Distribution::Weights, _) => shape("a map of values and their weights"),
-        (Distribution::Quantiles, Value::Map(entries)) if !entries.is_empty() => {
-            let mut found = Vec::new();
-            let mut before: Option<f64> = None;
-            for (key, value) in entries {
-                found.extend(constant(value));
-                match units::parse_percent(key) {
-                    Ok(percent) if percent > 1.0 || before.is_some_and(|before| percent <= before) => found
-                        .push(
-                            Diagnostic::error(
-                                "invalid-percent",
-                                &value.place,
-                                format!("{key} is out of order"),
-                            )
-                            .at_key()
-                            .help("quantiles go up from 0% to 100%"),
-                        ),
-                    Ok(percent) => before = Some(percent),
-                    Err(error) => {
-                        let key = Diagnostic::error("invalid-percent", &value.place, error.message).at_key();
-                        found.push(error.help.into_iter().fold(key, Diagnostic::help));
-                    }
-                }
-            }
-            found
-        }
-        (Distribution::Quantiles, _) => shape("a map of percents and values"),
-        (Distribution::Named(parts), Value::Map(entries)) => parts_of(node, entries, parts, name, number),
-        (Distribution::Shares, Value::Map(entries)) => {
-            parts_of(node, entries, &["share", "of"], name, |part| check(part, &Kind::Percent, None))
-        }
-        (Distribution::Named(_) | Distribution::Shares, _) => shape("a map"),
-    }
-}
-
-fn parts_of(
-    node: &Node,
-    entries: &[(String, Node)],
-    parts: &[&str],
-    name: &str,
-    mut check: impl FnMut(&Node) -> Vec<Diagnostic>,
-) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
-    for (key, value) in entries {
-        match parts.contains(&key.as_str()) {
-            true if is_template(value) => {}
-            true => found.extend(check(value)),
-            false => found.push(unknown(value, key, "key", parts)),
-        }
-    }
-    for part in parts.iter().filter(|part| node.get(part).is_none()) {
-        found.push(
-            Diagnostic::error("missing-key", &node.place, format!("`{name}` needs `{part}`"))
-                .at_key()
-                .help(format!("it has {}", parts.join(" and "))),
-        );
-    }
-    found
-}
-
-/// Weights that are numbers from 0, not all of them 0.
+/// Weights of words or sizes.
 fn weights(node: &Node, entries: &[(String, Node)]) -> Vec<Diagnostic> {
-    let mut found: Vec<Diagnostic> =
-        entries.iter().flat_map(|(_, weight)| check(weight, &Kind::Count, None)).collect();
-    if !entries.is_empty() && entries.iter().all(|(_, weight)| matches!(weight.value, Value::Int(0))) {
-        found.push(
-            Diagnostic::error("no-weight", &node.place, "all weights are 0")
-                .help("at least one value needs a weight above 0"),
-        );
+    let all = || entries.iter().map(|(_, weight)| weight).filter(|weight| !is_template(weight));
+    let found: Vec<Diagnostic> = all().filter_map(|weight| distribution::weight_of(weight).err()).collect();
+    if !found.is_empty() || all().count() != entries.len() {
+        return found;
     }
-    found
+    distribution::weights_add_up(node, all()).err().unwrap_or_default()
 }
 
 fn at(node: &Node) -> Vec<Diagnostic> {
@@ -406,7 +307,7 @@ fn at(node: &Node) -> Vec<Diagnostic> {
         }
         Value::Text(_) => choice(node, words, &["a size", "a distribution", "{stride: 8KiB}"]),
         Value::Map(entries) => match entries.as_slice() {
-            [(key, value)] if key == "stride" => constant(value),
+            [(key, value)] if key == "stride" => check(value, &Kind::Size, None),
             [(key, value)] if key == "weighted" => {
                 let Value::Map(places) = &value.value else { return distribution(node) };
                 let mut found = weights(value, places);
@@ -416,6 +317,10 @@ fn at(node: &Node) -> Vec<Diagnostic> {
                     }
                 }
                 found
+            }
+            [(key, value)] if !language::DISTRIBUTIONS.iter().any(|row| row.0 == key) => {
+                let rows = language::DISTRIBUTIONS.iter().map(|row| row.0);
+                vec![unknown(value, key, "place", &["stride"].into_iter().chain(rows).collect::<Vec<_>>())]
             }
             _ => distribution(node),
         },

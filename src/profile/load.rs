@@ -17,6 +17,8 @@ use super::syntax;
 const LONGEST_KEY: usize = 200;
 /// How many bytes the pointers of all values may have together; only hostile files reach it.
 const LARGEST_POINTERS: usize = 64 << 20;
+/// More mistakes than this in one file are not listed.
+const MOST_MISTAKES: usize = 200;
 
 /// Reads one file. It is added to the sources also when it is refused, so that the messages can
 /// be shown. The value is a map; warnings come beside it.
@@ -43,6 +45,7 @@ pub fn load_file(sources: &mut Sources, name: &str, bytes: &[u8]) -> Checked<Nod
     }
     let mut cook = Cook { file, text, found, pointers: LARGEST_POINTERS, full: false };
     let node = cook.node(&raw, "");
+    cook.found.truncate(MOST_MISTAKES);
     if cook.full {
         cook.found.push(
             Diagnostic::error("alias-bomb", &root, "the aliases of the file unfold to too many values")

@@ -143,7 +143,8 @@ fn find(text: &str, path: &[Token], on_key: bool, merges: usize) -> Option<Hit> 
         match walk(text, &through, on_key)? {
             Walked::Hit(hit) => return Some(hit),
             Walked::Missed(depth) if depth > entered => return find(text, &through, on_key, merges - 1),
-            Walked::Missed(depth) if depth + 1 < entered => return None,
+            // No merge key here, or no more maps in its list.
+            Walked::Missed(depth) if depth < entered => return None,
             Walked::Missed(_) => {}
         }
     }

@@ -10,6 +10,7 @@ use super::calculator::{self, Computed};
 use super::diagnostic::Diagnostic;
 use super::distribution::{self, Bound, Distribution};
 use super::expression::{self, Binding, Facts, Scope};
+use super::language::TYPES;
 use super::names::{did_you_mean, is_name};
 use super::node::{Node, Place, Value};
 use super::{units, yaml};
@@ -410,32 +411,28 @@ impl fmt::Display for ParamValue {
     }
 }
 
-/// Why a name cannot be said in expressions, if so.
+/// Why a name cannot be said, if so, wherever it stands in an expression.
+pub fn spelling_fault(name: &str, node: &Node, what: &str) -> Option<Diagnostic> {
+    let help = "a name is lower-case letters, digits and _, beginning with a letter: expressions say it";
+    let message = format!("{} is no name for a {what}", units::shown(name));
+    (!is_name(name)).then(|| Diagnostic::error("invalid-name", &node.place, message).at_key().help(help))
+}
+
+/// As [`spelling_fault`], for names that stand at the top of expressions beside what is there
+/// already.
 pub fn name_fault(name: &str, node: &Node, what: &str) -> Option<Diagnostic> {
     const KEYWORDS: [&str; 14] =
         ["and", "or", "not", "in", "is", "if", "else", "for", "true", "false", "none", "range", "min", "max"];
-    let fault = |message: String, help: &str| {
-        Some(Diagnostic::error("invalid-name", &node.place, message).at_key().help(help))
+    let taken = match name {
+        name if KEYWORDS.contains(&name) => "means something else in expressions",
+        name if Facts::NAMES.contains(&name) => "is a fact of the machine in expressions",
+        _ => return spelling_fault(name, node, what),
     };
-    if !is_name(name) {
-        let message = format!("{} is no name for a {what}", units::shown(name));
-        return fault(
-            message,
-            "a name is lower-case letters, digits and _, beginning with a letter: expressions say it",
-        );
-    }
-    if KEYWORDS.contains(&name) {
-        return fault(format!("{name} means something else in expressions"), "choose another name");
-    }
-    if Facts::NAMES.contains(&name) {
-        return fault(format!("{name} is a fact of the machine in expressions"), "choose another name");
-    }
-    None
+    let message = format!("{name} {taken}");
+    Some(Diagnostic::error("invalid-name", &node.place, message).at_key().help("choose another name"))
 }
 
 fn declaration(name: &str, node: &Node) -> Result<ParamDecl, Vec<Diagnostic>> {
-    const TYPES: [&str; 10] =
-        ["count", "size", "duration", "percent", "bool", "text", "choice", "choices", "file", "distribution"];
     let fault = |node: &Node, message: String| Diagnostic::error("invalid-parameter", &node.place, message);
     let Some(written) = node.get("type") else {
         return Err(vec![
@@ -467,7 +464,7 @@ fn declaration(name: &str, node: &Node) -> Result<ParamDecl, Vec<Diagnostic>> {
             "distribution" => ParamType::Distribution,
             _ => {
                 let message = format!("{} is no type of parameter", item.value.described());
-                return Err(vec![fault(item, message).help(did_you_mean(word, TYPES.iter()))]);
+                return Err(vec![fault(item, message).help(did_you_mean(word, TYPES))]);
             }
         })
     }))?;

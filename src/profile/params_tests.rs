@@ -9,7 +9,7 @@ fn params(params: &str, lets: &str) -> Params {
     Params::from_nodes(Some(&yaml::node(params)), Some(&yaml::node(lets))).unwrap()
 }
 
-fn dbench() -> Params {
+fn replayed() -> Params {
     params(
         "{loadfile: {type: file},
           clients: {type: count, default: 1},
@@ -41,7 +41,7 @@ fn rendered(resolved: &Resolved, text: &str) -> Value {
 
 #[test]
 fn defaults_see_earlier_parameters() {
-    let resolved = dbench().resolve(&FACTS, &Given::new()).unwrap();
+    let resolved = replayed().resolve(&FACTS, &Given::new()).unwrap();
     assert_eq!(
         values(&resolved),
         [
@@ -59,14 +59,14 @@ fn defaults_see_earlier_parameters() {
         ]
     );
     assert_eq!(resolved.scope.binding("files").unwrap().facts, BTreeSet::from(["memory"]));
-    let problems = dbench().require_all(&resolved).unwrap_err();
+    let problems = replayed().require_all(&resolved).unwrap_err();
     assert_eq!(problems.len(), 1);
     assert!(problems[0].message.contains("loadfile") && problems[0].help[0].contains("--set loadfile="));
 }
 
 #[test]
 fn values_in_expressions_are_numbers_and_keep_their_units_alone() {
-    let resolved = dbench().resolve(&FACTS, &Given::new()).unwrap();
+    let resolved = replayed().resolve(&FACTS, &Given::new()).unwrap();
     assert_eq!(rendered(&resolved, "{{ time }}"), Value::Text("10m".into()));
     assert_eq!(rendered(&resolved, "{{ rotate }}"), Value::Text("3m".into()));
     assert_eq!(rendered(&resolved, "{{ time / 2 }}"), Value::Float(300.0));
@@ -81,7 +81,7 @@ fn values_in_expressions_are_numbers_and_keep_their_units_alone() {
 
 #[test]
 fn overlays_see_what_was_before_and_defaults_follow() {
-    let params = dbench();
+    let params = replayed();
     let mut given = Given::new();
     let before = params.resolve(&FACTS, &given).unwrap();
     let overlay = yaml::node("{time: '{{ time / 10 }}', clients: '{{ time }}', rotate: 100, journal: null}");
@@ -99,7 +99,7 @@ fn overlays_see_what_was_before_and_defaults_follow() {
 
 #[test]
 fn what_is_typed_is_read_by_type() {
-    let params = dbench();
+    let params = replayed();
     let mut given = Given::new();
     for (name, text) in [
         ("loadfile", "012"),

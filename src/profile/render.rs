@@ -29,11 +29,9 @@ pub fn render(diagnostics: &[Diagnostic], sources: &Sources, colour: bool) -> St
                 let text = sources.text(span.file);
                 let mut range = span.range.clone();
                 if range.is_empty() {
-                    // A caret needs something to stand under.
-                    range.end += text
-                        .get(range.start..)
-                        .and_then(|rest| rest.chars().next())
-                        .map_or(0, char::len_utf8);
+                    // A caret needs something on its own line to stand under.
+                    let next = text.get(range.start..).and_then(|rest| rest.chars().next());
+                    range.end += next.filter(|next| !"\r\n".contains(*next)).map_or(0, char::len_utf8);
                 }
                 group = group.element(
                     Snippet::source(text)
@@ -44,7 +42,7 @@ pub fn render(diagnostics: &[Diagnostic], sources: &Sources, colour: bool) -> St
             (None, Some(place)) => group = group.element(Origin::path(sources.name(place.file))),
             (None, None) => {}
         }
-        for help in &diagnostic.help {
+        for help in diagnostic.help.iter().filter(|help| !help.is_empty()) {
             group = group.element(Level::HELP.message(&**help));
         }
         out.push_str(renderer.render(&[group]).trim_end());
@@ -94,6 +92,12 @@ fn in_order<'d>(diagnostics: &'d [Diagnostic], sources: &Sources) -> Vec<(Option
     found.sort_by_key(|(span, diagnostic)| {
         let file = diagnostic.place.as_ref().map(|place| place.file);
         (file, span.as_ref().map(|span| span.range.start))
+    });
+    // What an alias repeats is wrong once, where it is written.
+    found.dedup_by(|later, first| {
+        later.0.is_some()
+            && later.0 == first.0
+            && (later.1.code, &later.1.message) == (first.1.code, &first.1.message)
     });
     found
 }

@@ -155,7 +155,7 @@ fn shared(kind: &Kind) -> Json {
              "properties": {"stride": {"$ref": "#/$defs/size"}}},
             {"type": "object", "additionalProperties": false, "required": ["weighted"],
              "properties": {"weighted": {"type": "object", "minProperties": 1,
-                "additionalProperties": {"$ref": "#/$defs/count"}}}},
+                "additionalProperties": weight()}}},
         ]}),
         Kind::Data => json!({"anyOf": [
             {"enum": language::DATA_WORDS},
@@ -170,6 +170,11 @@ fn shared(kind: &Kind) -> Json {
     }
 }
 
+/// A number from 0, or a percent.
+fn weight() -> Json {
+    json!({"type": ["number", "string"], "minimum": 0, "pattern": r"%$|\{\{"})
+}
+
 fn distribution() -> Json {
     let size = json!({"$ref": "#/$defs/size"});
     let number = json!({"type": ["number", "string"], "minimum": 0});
@@ -180,7 +185,7 @@ fn distribution() -> Json {
                 json!({"type": ["array", "string"], "minItems": 2, "maxItems": 2, "items": size})
             }
             Distribution::Weights => {
-                json!({"type": ["object", "string"], "minProperties": 1, "additionalProperties": {"$ref": "#/$defs/count"}})
+                json!({"type": ["object", "string"], "minProperties": 1, "additionalProperties": weight()})
             }
             Distribution::Quantiles => {
                 json!({"type": ["object", "string"], "minProperties": 1, "additionalProperties": size})

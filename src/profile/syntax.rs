@@ -74,7 +74,12 @@ pub fn explain(file: u16, text: &str, error: &serde_yaml::Error) -> Diagnostic {
             .help("or an alias stands inside its own anchor");
     }
     let at = offset.unwrap_or(0).min(text.len());
-    let (problem, context) = split(&words);
+    let (mut problem, context) = split(&words);
+    if problem == "unknown anchor" {
+        let name = text.get(at..).and_then(|rest| rest.strip_prefix('*')).unwrap_or("");
+        let end = name.find(|c: char| c.is_whitespace() || ",]}".contains(c)).unwrap_or(name.len());
+        problem = format!("nothing before this has the anchor `&{}`", name.get(..end).unwrap_or(""));
+    }
     let mut diagnostic =
         Diagnostic::error("yaml-syntax", &place, format!("this cannot be read as YAML: {problem}"));
     let hint = hint(text, at, &words);
@@ -119,8 +124,11 @@ fn hint(text: &str, at: usize, words: &str) -> Option<String> {
     }
     for line in [line, before] {
         if let Some(expression) = bare_expression(line) {
-            return Some(format!("an expression is written in quotes: {}", in_quotes(expression)));
+            return Some(format!("an expression is written in quotes: {}", in_quotes(&expression)));
         }
+    }
+    if words.contains("incompatible YAML document") {
+        return Some("write `%YAML 1.2`, or remove the line".into());
     }
     let rest = text.get(at..).unwrap_or("");
     match rest.chars().next() {
@@ -154,7 +162,7 @@ fn hint(text: &str, at: usize, words: &str) -> Option<String> {
 }
 
 /// The `{{ … }}` that begins a value of this line without quotes around it.
-fn bare_expression(line: &str) -> Option<&str> {
+fn bare_expression(line: &str) -> Option<String> {
     let mut from = 0;
     while let Some(found) = line.get(from..)?.find("{{") {
         let at = from + found;
@@ -162,7 +170,18 @@ fn bare_expression(line: &str) -> Option<&str> {
         if before.is_empty() || before.ends_with([':', '-', ',', '[', '{']) {
             let rest = line.get(at..)?;
             let end = rest.find("}}").map_or(rest.len(), |end| end + 2);
-            return rest.get(..end).map(str::trim_end);
+            let (expression, after) = rest.split_at_checked(end)?;
+            let after = after.split(" #").next().unwrap_or("").trim();
+            // `{{ cpus }} - 1` is meant as one expression.
+            return Some(match expression.strip_suffix("}}") {
+                Some(open)
+                    if after.starts_with(['-', '+', '*', '/', '%', '|'])
+                        && !after.contains([',', '}', ']']) =>
+                {
+                    format!("{}{after} }}}}", open)
+                }
+                _ => expression.trim_end().to_owned(),
+            });
         }
         from = at + 2;
     }

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn written_and_read_back() {
-        let record = sample::record("r", vec![sample::measured("fio", "a", &[1.0, 1.0 / 3.0])]);
+        let record = sample::record("r", vec![sample::measured("mixed", "a", &[1.0, 1.0 / 3.0])]);
         let bytes = write(&record).unwrap();
         assert_eq!(read(&bytes).unwrap(), record);
         let text = String::from_utf8(bytes).unwrap();

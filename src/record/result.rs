@@ -257,3 +257,13 @@ pub struct RepeatResult {
     pub series: Vec<Series>,
     pub effective: Effective,
 }
+
+impl RepeatResult {
+    /// JSON has no infinity: what is no finite number counts as never happened.
+    pub(super) fn drop_what_is_no_number(&mut self) {
+        self.values.retain(|_, value| value.is_finite());
+        if !self.elapsed_s.is_finite() {
+            self.elapsed_s = 0.0;
+        }
+    }
+}

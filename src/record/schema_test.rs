@@ -34,7 +34,7 @@ fn every_object_of_the_schema_is_closed() {
 
 #[test]
 fn an_unknown_field_is_refused_anywhere() {
-    let record = sample::record("r", vec![sample::measured("fio", "a", &[1.0])]);
+    let record = sample::record("r", vec![sample::measured("mixed", "a", &[1.0])]);
     let good = serde_json::to_value(&record).unwrap();
     assert_eq!(serde_json::from_value::<Record>(good.clone()).unwrap(), record);
     for pointer in ["", "/run", "/system", "/target", "/rows/0", "/rows/0/metrics/0", "/rows/0/runs/0"] {

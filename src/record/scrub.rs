@@ -340,9 +340,19 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_text_can_be_scrubbed(odd in "[/a-f0-9:.~<>@é-]{0,60}", any in ".{0,60}") {
+            scrubber().text(&odd);
+            scrubber().text(&any);
+            let hidden = scrubber().text(&format!("{odd} /home/bob/{any}"));
+            proptest::prop_assert!(!hidden.contains("/home/bob/"));
+        }
+    }
+
     #[test]
     fn nothing_identifying_is_left_in_a_record() {
-        let mut failed = sample::measured("fio", "b", &[1.0]);
+        let mut failed = sample::measured("mixed", "b", &[1.0]);
         failed.no_result(
             NoResult::Failed,
             Reason {
@@ -352,7 +362,7 @@ mod tests {
                 ..Reason::default()
             },
         );
-        let mut record = sample::record("r", vec![sample::measured("fio", "a", &[1.0]), failed]);
+        let mut record = sample::record("r", vec![sample::measured("mixed", "a", &[1.0]), failed]);
         record.rows[0].params.insert("file".into(), json!(["/home/bob/loadfile"]));
         record.rows[0].title = "Case a [file=/home/bob/loadfile]".into();
         record.run.command_line =

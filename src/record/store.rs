@@ -51,8 +51,19 @@ pub struct Store {
     dir: PathBuf,
     record: Record,
     scrubber: Scrubber,
-    /// Held open for its lock: one process writes a run.
-    _lock: File,
+    _lock: Lock,
+}
+
+/// One process writes a run: a lock on its directory, as long as this lives.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing alone would leave the lock to a child that was forked meanwhile and has not
+        // yet become another program.
+        let _ = self.0.unlock();
+    }
 }
 
 impl Store {
@@ -163,12 +174,12 @@ fn check_name(name: &str) -> Result<(), StoreError> {
     }
 }
 
-fn lock(dir: &Path, name: &str) -> Result<File, StoreError> {
+fn lock(dir: &Path, name: &str) -> Result<Lock, StoreError> {
     let file = File::open(dir).map_err(io_error("open", dir))?;
     match file.try_lock() {
         Err(fs::TryLockError::WouldBlock) => Err(StoreError::Busy(name.into())),
         // A file system that cannot lock is no reason not to measure.
-        _ => Ok(file),
+        _ => Ok(Lock(file)),
     }
 }
 

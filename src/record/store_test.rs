@@ -10,7 +10,7 @@ fn planned(name: &str) -> Record {
     let mut record = sample::record(name, Vec::new());
     record.run.state = RunState::Incomplete;
     record.run.finished = None;
-    record.rows = ["a", "b", "c"].map(|case| Row::planned(sample::case("fio", case))).to_vec();
+    record.rows = ["a", "b", "c"].map(|case| Row::planned(sample::case("mixed", case))).to_vec();
     record
 }
 
@@ -27,11 +27,11 @@ fn a_run_is_whole_at_every_step() {
     assert!(skeleton.rows.iter().all(|row| row.status() == Status::Interrupted));
     assert_eq!(skeleton.rows.len(), 3);
 
-    store.set_row(1, sample::measured("fio", "b", &[7.0])).unwrap();
+    store.set_row(1, sample::measured("mixed", "b", &[7.0])).unwrap();
     let after = on_disk(results.path(), "r");
     assert_eq!(after.rows[1].metrics()[0].value, Some(7.0));
     assert_eq!(after.rows[2].reason().unwrap().message, "not started");
-    store.set_row(9, sample::measured("fio", "z", &[7.0])).unwrap();
+    store.set_row(9, sample::measured("mixed", "z", &[7.0])).unwrap();
     assert_eq!(on_disk(results.path(), "r"), after);
 
     store.finish(RunState::Complete).unwrap();
@@ -82,7 +82,7 @@ fn names_that_leave_the_directory_or_hide_are_refused() {
 fn resuming_keeps_finished_rows_and_checks_the_plans() {
     let results = tempfile::tempdir().unwrap();
     let mut store = Store::create(results.path(), planned("r"), Scrubber::off()).unwrap();
-    store.set_row(0, sample::measured("fio", "a", &[7.0])).unwrap();
+    store.set_row(0, sample::measured("mixed", "a", &[7.0])).unwrap();
     let busy = Store::resume(results.path(), &planned("r"), Scrubber::off()).unwrap_err();
     assert!(matches!(busy, StoreError::Busy(_)), "{busy}");
     store.finish(RunState::Interrupted).unwrap();
@@ -98,8 +98,8 @@ fn resuming_keeps_finished_rows_and_checks_the_plans() {
         let error = Store::resume(results.path(), &other, Scrubber::off()).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     };
-    refuses(&|r| r.rows[2].plan_hash = "other".into(), "the plan of fio:c has changed");
-    refuses(&|r| r.rows[2].case = "x".into(), "it has fio:c where fio:x is planned");
+    refuses(&|r| r.rows[2].plan_hash = "other".into(), "the plan of mixed:c has changed");
+    refuses(&|r| r.rows[2].case = "x".into(), "it has mixed:c where mixed:x is planned");
     refuses(&|r| r.rows.truncate(2), "it has 3 cases, not 2");
     refuses(&|r| r.run.suite = None, "suite");
     refuses(&|r| r.target.path = "/mnt/other".into(), "its target was /mnt/disk");
@@ -142,7 +142,7 @@ fn identity_does_not_reach_the_disk() {
     plan.run.command_line = vec!["run".into(), "/home/bob/x".into()];
     plan.target.path = "/home/bob/x".into();
     let mut store = Store::create(results.path(), plan.clone(), scrubber()).unwrap();
-    let mut row = Row::planned(sample::case("fio", "a"));
+    let mut row = Row::planned(sample::case("mixed", "a"));
     row.no_result(NoResult::Failed, Reason::new("secret:/home/bob"));
     store.set_row(0, row).unwrap();
     store.update(|record| record.target.resolved = Some("/home/bob/y".into())).unwrap();
@@ -161,7 +161,7 @@ fn child_that_writes_until_killed() {
     for run in 0.. {
         let mut store = Store::create(&results, planned(&format!("run{run}")), Scrubber::off()).unwrap();
         for (i, case) in ["a", "b", "c"].iter().enumerate() {
-            store.set_row(i, sample::measured("fio", case, &[i as f64 + 1.0])).unwrap();
+            store.set_row(i, sample::measured("mixed", case, &[i as f64 + 1.0])).unwrap();
         }
         store.finish(RunState::Complete).unwrap();
     }

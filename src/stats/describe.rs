@@ -5,9 +5,11 @@
 
 use super::distribution::t_quantile;
 
-/// Arithmetic mean; `None` of nothing.
+/// Arithmetic mean; `None` of nothing. Counted from the first value, so that equal values have
+/// exactly themselves for mean and no spread.
 pub fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    let first = *values.first()?;
+    Some(first + values.iter().map(|value| value - first).sum::<f64>() / values.len() as f64)
 }
 
 /// Median, the mean of the middle two for an even number; `None` of nothing.

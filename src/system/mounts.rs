@@ -104,6 +104,14 @@ mod tests {
         assert_eq!((mounts[2].part.as_str(), mounts[2].device.as_str()), ("/sub", "0:40"));
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_line_is_read_or_left_out(line in "[ -\\\\a-c0-9,:/é]{0,60}") {
+            parse(&line);
+            unescape(&line);
+        }
+    }
+
     #[test]
     fn escapes_at_the_end_are_kept() {
         assert_eq!(unescape("a\\134b\\04"), "a\\b\\04");

@@ -102,10 +102,14 @@ impl Walk<'_> {
             [] => Vec::new(),
             [one] => one.clone(),
             many if many.iter().all(|layers| layers.len() == 1) => vec![format!("{} disks", many.len())],
-            [first, ..] => {
-                let mut layers = vec![format!("{} x {}", described.len(), kind_only(&first[0]))];
-                layers.extend(first[1..first.len() - 1].iter().map(|layer| kind_only(layer)));
-                let disks = self.disks.len() - before;
+            many => {
+                let kinds: Vec<Vec<String>> = many.iter().map(|layers| kinds(layers)).collect();
+                let (n, disks) = (many.len(), self.disks.len() - before);
+                let mut layers =
+                    match kinds.iter().all(|kind| *kind == kinds[0]).then(|| kinds[0].split_first()) {
+                        Some(Some((top, below))) => [&[format!("{n} x {top}")], below].concat(),
+                        _ => vec![format!("{n} devices")],
+                    };
                 layers.push(if disks == 1 { "1 disk".into() } else { format!("{disks} disks") });
                 layers
             }
@@ -159,12 +163,15 @@ fn layer(dir: &Path, name: &str) -> String {
     }
 }
 
-/// Without the number of one of several: `md` devices keep their level only.
-fn kind_only(layer: &str) -> String {
-    match layer.split_once(" (") {
+/// The layers above a disk without what tells one of several from the others: `md` devices keep
+/// their level only.
+fn kinds(layers: &[String]) -> Vec<String> {
+    let above = layers.len().saturating_sub(1);
+    let kind = |layer: &String| match layer.split_once(" (") {
         Some((_, level)) => level.trim_end_matches(')').to_string(),
-        None => layer.to_string(),
-    }
+        None => layer.clone(),
+    };
+    layers[..above].iter().map(kind).collect()
 }
 
 /// What `/sys` says of one disk.

@@ -12,8 +12,9 @@ use super::{mounts, stack};
 /// Describes the target at `path`, given as `name` (or named after its last component). The path
 /// is looked up under `root`, where outside tests the machine itself is.
 pub fn describe(root: &Root, name: Option<&str>, path: &Path) -> Target {
-    let resolved = root.path(path).canonicalize().ok().map(|full| root.inside(&full));
-    let place = resolved.as_deref().unwrap_or(path);
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let resolved = root.path(&absolute).canonicalize().ok().map(|full| root.inside(&full));
+    let place = resolved.as_deref().unwrap_or(&absolute);
     let mounts = mounts::all(root);
     let mount = mounts::of(&mounts, place);
     let stack = mount.map(|mount| stack::under(root, &mounts, mount));
@@ -176,6 +177,17 @@ mod tests {
     }
 
     #[test]
+    fn unlike_members_are_counted() {
+        let machine = layered(three_disks(), "dm-0", "253:0", &["pci/block/sdb"])
+            .file("/sys/devices/virtual/block/dm-0/dm/uuid", "CRYPT-LUKS2-x\n");
+        let machine = layered(machine, "md0", "9:0", &["pci/block/sda", "virtual/block/dm-0"])
+            .file("/sys/devices/virtual/block/md0/md/level", "raid1\n");
+        let machine = mounted(machine, "22 1 9:0 / / rw - xfs /dev/md0 rw\n");
+        let target = describe(&machine.root(), None, Path::new("/"));
+        assert_eq!(target.stack.as_deref(), Some("xfs -> md0 (raid1) -> 2 devices -> 2 disks"));
+    }
+
+    #[test]
     fn a_loop_device_shows_the_file_system_of_its_file() {
         let machine = layered(disk(Fixture::new(), "sda", "8:0"), "loop0", "7:0", &[])
             .file("/sys/devices/virtual/block/loop0/loop/backing_file", "/images/a.img\n")
@@ -215,6 +227,14 @@ mod tests {
         assert_eq!((target.stack.as_deref(), target.devices.len()), (Some("tmpfs"), 0));
         let nothing = describe(&Fixture::new().root(), None, Path::new("/none"));
         assert_eq!((nothing.file_system, nothing.resolved, nothing.name.as_str()), (None, None, "none"));
+    }
+
+    #[test]
+    fn a_relative_path_starts_at_the_current_directory() {
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+        let target = describe(&Root::default(), None, Path::new("src"));
+        assert_eq!(target.path, "src");
+        assert_eq!(target.resolved.as_deref(), here.join("src").to_str());
     }
 
     #[test]

@@ -191,7 +191,8 @@ impl Buffers {
             let block = (len - done).min(DUPLICATE_BLOCK);
             self.fresh += 1;
             // Blocks in turn are duplicates so that any hundred of them hold exactly the share.
-            let duplicated = self.fresh * u64::from(duplicate) % 100 < u64::from(duplicate) && block == DUPLICATE_BLOCK;
+            let duplicated =
+                self.fresh * u64::from(duplicate) % 100 < u64::from(duplicate) && block == DUPLICATE_BLOCK;
             let (key, from) = if duplicated {
                 self.duplicates += 1;
                 // Sixteen patterns in rotation: each repeats soon, none repeats itself at once.
@@ -277,7 +278,8 @@ mod tests {
             let mut seen = HashSet::new();
             for _ in 0..100 {
                 let data = buffers.data(Recipe::Mixed { compressible, duplicate }, 64 << 10);
-                zeros += data.chunks(SECTOR).map(|s| s.iter().take_while(|b| **b == 0).count()).sum::<usize>();
+                zeros +=
+                    data.chunks(SECTOR).map(|s| s.iter().take_while(|b| **b == 0).count()).sum::<usize>();
                 total += data.len();
                 repeats += data.chunks(4096).filter(|b| !seen.insert(spread_bytes(b))).count();
             }

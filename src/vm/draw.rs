@@ -262,7 +262,8 @@ mod tests {
     fn hot_spots_get_their_share() {
         let mut random = streams();
         let half = |p: f64| (p * 4_294_967_296.0) as u32;
-        let inside = (0..100_000).filter(|_| hot(half(0.8), half(0.2), 1000, &mut random, Purpose::Place) < 200);
+        let inside =
+            (0..100_000).filter(|_| hot(half(0.8), half(0.2), 1000, &mut random, Purpose::Place) < 200);
         let share = inside.count() as f64 / 100_000.0;
         assert!((share - 0.8).abs() < 0.01, "{share}");
     }

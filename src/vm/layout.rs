@@ -11,9 +11,14 @@ use crate::plan::instr::*;
 /// Bytes a layout write moves at once.
 const LAYOUT_BLOCK: u64 = 1 << 20;
 
+/// Whether a worker's steps use a set.
+fn uses(set: &SetPlan, worker: u32) -> bool {
+    set.used_by.iter().any(|range| (range.0..range.1).contains(&worker))
+}
+
 /// Whether this worker prepares a set: its own ones, and the first worker the shared ones.
 fn prepares(set: &SetPlan, worker: u32) -> bool {
-    set.per_worker || worker == 0
+    if set.per_worker { uses(set, worker) } else { worker == 0 }
 }
 
 impl<O: Os> Worker<O> {
@@ -25,10 +30,12 @@ impl<O: Os> Worker<O> {
         for (id, set) in plan.sets.iter().enumerate() {
             let id = id as SetId;
             if set.memory {
-                self.lay_out_memory(id, set);
+                if uses(set, self.id) {
+                    self.lay_out_memory(id, set);
+                }
                 continue;
             }
-            if set.dirs_ahead && prepares(set, self.id) {
+            if prepares(set, self.id) {
                 self.make_dirs(&plan, id, set)?;
             }
             if prepares(set, self.id) {
@@ -49,7 +56,9 @@ impl<O: Os> Worker<O> {
             Draw::Const(size) => size,
             other => self.draw(other, Purpose::Layout, id),
         };
-        if let Some(slot) = self.with_pool(id, |pool| pool.add(super::pool::Member { size, ..Default::default() })).flatten() {
+        if let Some(slot) =
+            self.with_pool(id, |pool| pool.add(super::pool::Member { size, ..Default::default() })).flatten()
+        {
             let member = self.with_pool(id, |pool| pool.get(slot).copied()).flatten().unwrap_or_default();
             self.hands[usize::from(id)].file = OpenFile::of(slot, member);
         }
@@ -71,7 +80,8 @@ impl<O: Os> Worker<O> {
         let worker = super::names::NameFacts { worker: u64::from(self.id), ..Default::default() };
         let root = self.os.root();
         let mut path = Vec::new();
-        for part in &set.dir {
+        let own = if set.dir_ahead { set.dir.len() } else { set.dir.len().saturating_sub(1) };
+        for part in &set.dir[..own] {
             super::names::render(&plan.names[usize::from(*part)], worker, &mut path);
             path.push(0);
             let made = self.os.mkdir(root, Self::path(&path), set.dir_permissions);
@@ -79,7 +89,8 @@ impl<O: Os> Worker<O> {
             self.check_layout("mkdir", &path, made, Some(libc::EEXIST))?;
             path.push(b'/');
         }
-        for dir in 0..set.dirs.as_ref().map_or(0, |d| d.count) {
+        let subdirs = set.dirs.as_ref().filter(|_| set.subdirs_ahead).map_or(0, |d| d.count);
+        for dir in 0..subdirs {
             let dirfd = self.path_in(id, dir, None);
             let made = self.with_path(|os, path| os.mkdir(dirfd, path, set.dir_permissions));
             let path = self.take_path();
@@ -88,7 +99,13 @@ impl<O: Os> Worker<O> {
         Ok(())
     }
 
-    fn check_layout<T>(&self, call: &'static str, path: &[u8], result: Call<T>, fine: Option<i32>) -> Result<Option<T>, Fault> {
+    fn check_layout<T>(
+        &self,
+        call: &'static str,
+        path: &[u8],
+        result: Call<T>,
+        fine: Option<i32>,
+    ) -> Result<Option<T>, Fault> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(Errno(e)) if Some(e) == fine => Ok(None),
@@ -143,7 +160,8 @@ impl<O: Os> Worker<O> {
         let mut at = 0;
         while at < size {
             let len = block.min(size - at) as usize;
-            let bytes = if O::BYTES { self.buffers.data(data, len) } else { self.buffers.data(Recipe::Zero, len) };
+            let bytes =
+                if O::BYTES { self.buffers.data(data, len) } else { self.buffers.data(Recipe::Zero, len) };
             let transfer = Transfer { fd, offset: Some(at), len, token: 0 };
             match self.os.submit_write(transfer, bytes, data) {
                 Submitted::Done(Ok(0)) => return Err(Errno(libc::EIO)),
@@ -165,6 +183,9 @@ impl<O: Os> Worker<O> {
     /// exchanged during the run. Called between phases for those that a phase has made.
     pub fn pin(&mut self, id: SetId) {
         let set = usize::from(id);
+        if self.plan.sets[set].memory || !(uses(&self.plan.sets[set], self.id) || self.id == 0) {
+            return;
+        }
         let flags = libc::O_PATH | libc::O_DIRECTORY;
         if self.dirs[set].base == CLOSED {
             let mut path = Vec::new();
@@ -202,13 +223,15 @@ impl<O: Os> Worker<O> {
         let plan = std::sync::Arc::clone(&self.plan);
         for (id, set) in plan.sets.iter().enumerate() {
             let (id, Some(flags)) = (id as SetId, set.kept_open) else { continue };
-            if set.memory || !self.hands[usize::from(id)].kept.is_empty() {
+            if set.memory || !uses(set, self.id) || !self.hands[usize::from(id)].kept.is_empty() {
                 continue;
             }
             let slots = self.with_pool(id, |pool| pool.slots(Order::Slot)).unwrap_or_default();
             let mut kept = Vec::new();
             for slot in slots {
-                let Some(member) = self.with_pool(id, |pool| pool.get(slot).copied()).flatten() else { continue };
+                let Some(member) = self.with_pool(id, |pool| pool.get(slot).copied()).flatten() else {
+                    continue;
+                };
                 let facts = self.name_facts(id, &member);
                 let dir = self.path_in(id, member.dir, Some((set.file_name, facts)));
                 let opened = self.with_path(|os, path| os.open(dir, path, flags, 0o644));
@@ -231,7 +254,10 @@ impl<O: Os> Worker<O> {
     pub fn prepare_buffers(&mut self) {
         if O::BYTES {
             let plan = std::sync::Arc::clone(&self.plan);
-            plan.args.iter().filter(|a| a.amount != Amount::Bytes(Draw::Const(0))).for_each(|a| self.buffers.prepare(a.data));
+            plan.args
+                .iter()
+                .filter(|a| a.amount != Amount::Bytes(Draw::Const(0)))
+                .for_each(|a| self.buffers.prepare(a.data));
         }
     }
 

@@ -227,9 +227,7 @@ impl Pool {
     pub fn slots(&self, order: Order) -> Vec<u32> {
         match order {
             Order::Random => self.live.clone(),
-            Order::Slot => {
-                (0..self.members.len() as u32).filter(|slot| self.get(*slot).is_some()).collect()
-            }
+            Order::Slot => (0..self.members.len() as u32).filter(|slot| self.get(*slot).is_some()).collect(),
             Order::Oldest | Order::Newest => {
                 let Some(ages) = &self.ages else { return self.slots(Order::Slot) };
                 let mut slots = Vec::with_capacity(self.live.len());

@@ -120,9 +120,7 @@ impl Streams {
                 ((u128::from(x) * u128::from(n)) >> 64) as u64
             }
             Streams::Single(mt) if n <= u64::from(u32::MAX) => u64::from(mt.next_u32()) % n,
-            Streams::Single(mt) => {
-                ((u64::from(mt.next_u32()) << 32) | u64::from(mt.next_u32())) % n
-            }
+            Streams::Single(mt) => ((u64::from(mt.next_u32()) << 32) | u64::from(mt.next_u32())) % n,
         }
     }
 

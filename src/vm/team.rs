@@ -116,7 +116,14 @@ pub fn run<O: Os>(
     std::thread::scope(|scope| {
         let mut started = 0;
         for id in 0..plan.workers {
-            let worker = Worker::new(machine(id), id, Arc::clone(plan), Arc::clone(shared), options.key, options.epoch);
+            let worker = Worker::new(
+                machine(id),
+                id,
+                Arc::clone(plan),
+                Arc::clone(shared),
+                options.key,
+                options.epoch,
+            );
             let (meeting, own_tables) = (&meeting, &own_tables);
             let thread = std::thread::Builder::new().stack_size(STACK).name(format!("worker-{id}"));
             let spawned = thread.spawn_scoped(scope, move || {
@@ -255,9 +262,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
     }
     shared.gate.meet(|| {});
     for set in 0..plan.sets.len() {
-        if !plan.sets[set].memory {
-            worker.pin(set as SetId);
-        }
+        worker.pin(set as SetId);
     }
     if !shared.aborted()
         && let Err(fault) = worker.open_kept()
@@ -275,9 +280,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
         let phase = &plan.phases[usize::from(phase_id)];
         let group = phase.groups.iter().position(|g| (g.workers.0..g.workers.1).contains(&worker.id));
         for set in 0..plan.sets.len() {
-            if !plan.sets[set].memory {
-                worker.pin(set as SetId);
-            }
+            worker.pin(set as SetId);
         }
         // Virtual clocks differ between workers; all go on from the latest.
         meeting.released.fetch_max(worker.os.now(), Ordering::AcqRel);
@@ -286,7 +289,12 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
                 worker.os.mark(&mark_text("begin", &phase.name));
             }
             meeting.released.fetch_max(worker.os.now(), Ordering::AcqRel);
-            lock(&meeting.runs).push(PhaseRun { phase: phase_id, released: 0, window: None, workers: Vec::new() });
+            lock(&meeting.runs).push(PhaseRun {
+                phase: phase_id,
+                released: 0,
+                window: None,
+                workers: Vec::new(),
+            });
         });
         let released = meeting.released.load(Ordering::Acquire);
         if let Some(group_id) = group {

@@ -10,6 +10,7 @@
 // Every test binary compiles this module and uses its own part of it.
 #![allow(dead_code, unused_imports)]
 
+pub mod pipeline;
 pub mod calls;
 pub mod select;
 pub mod strace;

@@ -108,9 +108,6 @@ fn tail(path: &CStr, at: usize) -> Call<&CStr> {
 }
 
 fn walk(dir: Fd, path: &CStr, flags: i32, mode: u32) -> Call<Fd> {
-    if path.count_bytes() >= PATH_MAX {
-        return Err(Errno(libc::ENAMETOOLONG));
-    }
     let cut = path::cut(path);
     let parent = walk_down(dir, cut.parent)?;
     let at = parent.as_ref().map_or(dir, AsRawFd::as_raw_fd);

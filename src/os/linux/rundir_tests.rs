@@ -123,7 +123,7 @@ fn a_working_directory_without_permissions_is_removed_too() {
     let run = RunDir::create(target.path(), "x").unwrap();
     fs::create_dir_all(run.path().join("a/b")).unwrap();
     for path in [run.path().join("a/b"), run.path().join("a"), run.path()] {
-        fs::set_permissions(path, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
     }
     run.remove().unwrap();
     assert!(names(target.path()).is_empty());

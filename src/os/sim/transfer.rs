@@ -1,0 +1,99 @@
+//! Reads and writes of a simulated worker: nearly all of its calls, so the ones that must be quick.
+//!
+//! A transfer is decided at once; with a queue only its end lies later. No name is looked up.
+
+use super::disk::Ino;
+use super::script::Op;
+use super::trace::{Detail, Event, shown};
+use super::worker::{About, EBADF, EINVAL, Sim};
+use crate::os::machine::{Call, Completion, Recipe, Submitted, Transfer};
+
+/// An open file.
+pub(super) struct Open {
+    pub ino: Ino,
+    pub flags: i32,
+    /// Multiple that offset and length must be of; 1 without direct I/O.
+    pub align: u64,
+    /// Byte position; of a directory the entries read.
+    pub position: u64,
+    /// For the trace; empty without one.
+    pub name: Box<str>,
+}
+
+impl Open {
+    pub fn readable(&self) -> bool {
+        self.flags & libc::O_PATH == 0 && self.flags & libc::O_ACCMODE != libc::O_WRONLY
+    }
+
+    pub fn writable(&self) -> bool {
+        self.flags & libc::O_PATH == 0 && self.flags & libc::O_ACCMODE != libc::O_RDONLY
+    }
+}
+
+impl Sim {
+    /// A read or, with a recipe, a write.
+    #[inline]
+    pub(super) fn transfer(&mut self, op: Op, transfer: Transfer, recipe: Option<Recipe>) -> Submitted {
+        if self.in_flight.len() >= self.depth {
+            return Submitted::Busy;
+        }
+        let fate = self.faults.of(op);
+        let len = transfer.len as u64;
+        let short = fate.short.map_or(len, |most| len.min(most));
+        let moved = match fate.errno {
+            Some(errno) => Err(errno),
+            None => self.move_data(transfer, short, recipe),
+        };
+        let bytes = *moved.as_ref().unwrap_or(&0);
+        let mut time = self.time(op, bytes, fate.stall);
+        if recipe.is_some()
+            && let Some((limit, factor)) = self.shared.options.script.slow_after
+            && self.shared.disk().written > limit
+        {
+            time = time.saturating_mul(u64::from(factor));
+        }
+        let result = moved.map(|bytes| bytes as usize);
+        if self.tracing {
+            let (worker, name) = (self.worker, self.name(About::File(transfer.fd)));
+            let detail = Detail::Range(transfer.offset, len);
+            self.shared.record(Event { worker, op, name, detail, result: shown(&result) });
+        }
+        if self.depth == 1 {
+            self.clock = self.clock.saturating_add(time);
+            return Submitted::Done(result);
+        }
+        self.clock = self.clock.saturating_add(self.shared.options.latency.call);
+        self.in_flight.push((self.clock.saturating_add(time), Completion { token: transfer.token, result }));
+        Submitted::Queued
+    }
+
+    #[inline]
+    fn move_data(&mut self, transfer: Transfer, len: u64, recipe: Option<Recipe>) -> Call<u64> {
+        let Some(open) = self.files.get_mut(transfer.fd as usize).and_then(Option::as_mut) else {
+            return Err(EBADF);
+        };
+        if !(if recipe.is_some() { open.writable() } else { open.readable() }) {
+            return Err(EBADF);
+        }
+        let mut at = transfer.offset.unwrap_or(open.position);
+        if at.saturating_add(transfer.len as u64) > i64::MAX as u64
+            || (at | transfer.len as u64) & (open.align - 1) != 0
+        {
+            return Err(EINVAL);
+        }
+        let mut disk = self.shared.disk();
+        let moved = match recipe {
+            None => disk.read(open.ino, at, len)?,
+            Some(recipe) => {
+                if open.flags & libc::O_APPEND != 0 {
+                    at = disk.inode(open.ino)?.size;
+                }
+                disk.write(open.ino, at, len, recipe)?
+            }
+        };
+        if transfer.offset.is_none() {
+            open.position = at + moved;
+        }
+        Ok(moved)
+    }
+}

@@ -1,0 +1,539 @@
+//! The trait [`Os`] on the simulation: one value a worker, with its own clock and descriptors.
+//!
+//! A call is decided at once, by the script or by the disk, and takes virtual time; with a queue
+//! the worker goes on meanwhile. Locks are always granted, as nobody could be waited for.
+
+use super::disk::{Body, Disk, Ino, ROOT};
+use super::script::{Direct, Faults, Op};
+use super::shared::Shared;
+use super::trace::{Detail, Event, Shown, shown};
+use super::transfer::Open;
+use crate::os::machine::{
+    Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Lock, Nanos, Os, Recipe, Space, Stat,
+    Submitted, Transfer, Whence,
+};
+use std::ffi::CStr;
+use std::sync::Arc;
+
+/// Descriptor of the root; 0 to 2 are a process's own.
+const ROOT_FD: Fd = 3;
+/// What a directory is read by: as many entries of this size as fit 32 KiB.
+const ENTRY: u64 = 24;
+const ENTRIES: u64 = 32 * 1024 / ENTRY;
+
+pub(super) const EBADF: Errno = Errno(libc::EBADF);
+pub(super) const EINVAL: Errno = Errno(libc::EINVAL);
+
+/// What a call is about, for the trace.
+#[derive(Clone, Copy)]
+pub(super) enum About<'a> {
+    Nothing,
+    File(Fd),
+    Files(Fd, Fd),
+    Path(Fd, &'a CStr),
+    Paths(Fd, &'a CStr, Fd, &'a CStr),
+}
+
+/// The simulated machine as one worker sees it.
+pub struct Sim {
+    pub(super) shared: Arc<Shared>,
+    pub(super) worker: u32,
+    pub(super) clock: Nanos,
+    pub(super) faults: Faults,
+    /// How many times as long this worker's calls take.
+    slowness: u64,
+    pub(super) tracing: bool,
+    pub(super) files: Vec<Option<Open>>,
+    /// Descriptors to use again.
+    closed: Vec<Fd>,
+    pub(super) depth: usize,
+    pub(super) in_flight: Vec<(Nanos, Completion)>,
+}
+
+impl Sim {
+    pub(super) fn new(shared: Arc<Shared>, worker: u32) -> Sim {
+        let options = &shared.options;
+        let slow = options.script.slow_worker.filter(|slow| slow.0 == worker);
+        let root = Open { ino: ROOT, flags: libc::O_DIRECTORY, align: 1, position: 0, name: ".".into() };
+        let mut files: Vec<Option<Open>> = Vec::new();
+        files.resize_with(ROOT_FD as usize, || None);
+        files.push(Some(root));
+        let sim = Sim {
+            worker,
+            clock: 0,
+            faults: Faults::new(&options.script, worker),
+            slowness: slow.map_or(1, |slow| u64::from(slow.1)),
+            tracing: options.trace > 0,
+            files,
+            closed: Vec::new(),
+            depth: options.depth.max(1) as usize,
+            in_flight: Vec::new(),
+            shared,
+        };
+        if let Ok(root) = sim.shared.disk().inode_mut(ROOT) {
+            root.opens += 1;
+        }
+        sim
+    }
+
+    /// Sets the clock forward; a time that has passed changes nothing.
+    pub fn advance_to(&mut self, time: Nanos) {
+        self.clock = self.clock.max(time);
+    }
+
+    #[inline]
+    fn file(&self, fd: Fd) -> Call<&Open> {
+        // A negative number is beyond every table.
+        self.files.get(fd as usize).and_then(Option::as_ref).ok_or(EBADF)
+    }
+
+    #[inline]
+    fn file_mut(&mut self, fd: Fd) -> Call<&mut Open> {
+        self.files.get_mut(fd as usize).and_then(Option::as_mut).ok_or(EBADF)
+    }
+
+    /// A file open for more than its name.
+    fn real(&self, fd: Fd) -> Call<&Open> {
+        self.file(fd).and_then(|open| if open.flags & libc::O_PATH == 0 { Ok(open) } else { Err(EBADF) })
+    }
+
+    pub(super) fn time(&self, op: Op, bytes: u64, stall: Nanos) -> Nanos {
+        (self.shared.options.latency.of(op, bytes) * self.slowness).saturating_add(stall)
+    }
+
+    /// One call: its fate, its work, its time, its trace.
+    fn call<T: Shown + Copy>(
+        &mut self,
+        op: Op,
+        about: About<'_>,
+        detail: impl FnOnce() -> Detail,
+        work: impl FnOnce(&mut Self) -> Call<T>,
+    ) -> Call<T> {
+        let name = self.tracing.then(|| self.name(about));
+        let fate = self.faults.of(op);
+        let result = match fate.errno {
+            Some(errno) => Err(errno),
+            None => work(self),
+        };
+        let bytes = match (&result, op) {
+            (Ok(value), Op::CopyRange) => value.shown().unwrap_or(0),
+            _ => 0,
+        };
+        self.clock = self.clock.saturating_add(self.time(op, bytes, fate.stall));
+        if let Some(name) = name {
+            let (worker, detail, result) = (self.worker, detail(), shown(&result));
+            self.shared.record(Event { worker, op, name, detail, result });
+        }
+        result
+    }
+
+    /// A call on names.
+    fn at<T: Shown + Copy>(
+        &mut self,
+        op: Op,
+        (dir, path): (Fd, &CStr),
+        detail: impl FnOnce() -> Detail,
+        work: impl FnOnce(&mut Disk, Ino) -> Call<T>,
+    ) -> Call<T> {
+        self.call(op, About::Path(dir, path), detail, |sim| {
+            crate::os::path::is_bare(path)?;
+            let dir = sim.file(dir)?.ino;
+            work(&mut sim.shared.disk(), dir)
+        })
+    }
+
+    /// A call on an open file that only has to be one.
+    fn on(&mut self, op: Op, fd: Fd, detail: Detail) -> Call<()> {
+        self.call(op, About::File(fd), || detail, |sim| sim.real(fd).map(|_| ()))
+    }
+
+    pub(super) fn name(&self, about: About<'_>) -> String {
+        let of = |fd| self.file(fd).map_or_else(|_| format!("fd {fd}"), |open| open.name.to_string());
+        let at = |dir, path: &CStr| match of(dir).as_str() {
+            "." => path.to_string_lossy().into_owned(),
+            above => format!("{above}/{}", path.to_string_lossy()),
+        };
+        match about {
+            About::Nothing => String::new(),
+            About::File(fd) => of(fd),
+            About::Files(from, to) => format!("{} -> {}", of(from), of(to)),
+            About::Path(dir, path) => at(dir, path),
+            About::Paths(dir, from, to_dir, to) => format!("{} -> {}", at(dir, from), at(to_dir, to)),
+        }
+    }
+
+    /// Puts an open file at a free place of the table.
+    fn number(&mut self, open: Open) -> Fd {
+        match self.closed.pop() {
+            Some(fd) => {
+                if let Some(place) = self.files.get_mut(fd as usize) {
+                    *place = Some(open);
+                }
+                fd
+            }
+            None => {
+                self.files.push(Some(open));
+                (self.files.len() - 1) as Fd
+            }
+        }
+    }
+
+    fn release(&mut self, fd: Fd) -> Call<()> {
+        let open = self.files.get_mut(fd as usize).and_then(Option::take).ok_or(EBADF)?;
+        let mut disk = self.shared.disk();
+        disk.inode_mut(open.ino)?.opens -= 1;
+        disk.release(open.ino)
+    }
+}
+
+/// The end of a worker closes what it had open.
+impl Drop for Sim {
+    fn drop(&mut self) {
+        for fd in 0..self.files.len() {
+            let _ = self.release(fd as Fd);
+        }
+    }
+}
+
+impl Os for Sim {
+    const BYTES: bool = false;
+
+    #[inline]
+    fn now(&mut self) -> Nanos {
+        self.clock += self.shared.options.latency.clock;
+        self.clock
+    }
+
+    fn sleep_until(&mut self, time: Nanos) {
+        self.advance_to(time);
+    }
+
+    fn root(&self) -> Fd {
+        ROOT_FD
+    }
+
+    fn enter_worker(&mut self) -> bool {
+        true
+    }
+
+    fn open(&mut self, dir: Fd, path: &CStr, flags: i32, mode: u32) -> Call<Fd> {
+        let name = if self.tracing { self.name(About::Path(dir, path)).into() } else { Box::default() };
+        let direct = self.shared.options.script.direct;
+        self.call(
+            Op::Open,
+            About::Path(dir, path),
+            || Detail::Open { flags, mode },
+            |sim| {
+                crate::os::path::is_bare(path)?;
+                let dir = sim.file(dir)?.ino;
+                let used = sim.files.len() - ROOT_FD as usize - sim.closed.len();
+                if used >= sim.shared.options.descriptors as usize {
+                    return Err(Errno(libc::EMFILE));
+                }
+                let ino = sim.shared.disk().open(dir, path, flags, direct)?;
+                let align = match direct {
+                    Direct::Aligned(align) if flags & libc::O_DIRECT != 0 => align.max(1),
+                    _ => 1,
+                };
+                Ok(sim.number(Open { ino, flags, align, position: 0, name }))
+            },
+        )
+    }
+
+    fn close(&mut self, fd: Fd) -> Call<()> {
+        self.call(
+            Op::Close,
+            About::File(fd),
+            || Detail::None,
+            |sim| {
+                sim.release(fd)?;
+                sim.closed.push(fd);
+                Ok(())
+            },
+        )
+    }
+
+    #[inline]
+    fn submit_read(&mut self, transfer: Transfer, _buffer: &mut [u8]) -> Submitted {
+        let op = if transfer.offset.is_some() { Op::Pread } else { Op::Read };
+        self.transfer(op, transfer, None)
+    }
+
+    #[inline]
+    fn submit_write(&mut self, transfer: Transfer, _data: &[u8], recipe: Recipe) -> Submitted {
+        let op = if transfer.offset.is_some() { Op::Pwrite } else { Op::Write };
+        self.transfer(op, transfer, Some(recipe))
+    }
+
+    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+        // In the order of their ends; equal ends in the order of submission.
+        self.in_flight.sort_by_key(|flight| flight.0);
+        let wanted = (at_least as usize).min(self.in_flight.len());
+        if let Some(last) = wanted.checked_sub(1).and_then(|at| self.in_flight.get(at)) {
+            self.clock = self.clock.max(last.0);
+        }
+        let ended = self.in_flight.partition_point(|flight| flight.0 <= self.clock);
+        into.extend(self.in_flight.drain(..ended).map(|flight| flight.1));
+        Ok(())
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let direct = self.shared.options.script.direct != Direct::Refused;
+        Capabilities { name: "simulated", max_depth: self.depth as u32, direct }
+    }
+
+    fn seek(&mut self, fd: Fd, offset: i64, whence: Whence) -> Call<u64> {
+        let detail = || Detail::Seek(offset, whence);
+        self.call(Op::Seek, About::File(fd), detail, |sim| {
+            let open = sim.real(fd)?;
+            let from = match whence {
+                Whence::Start => 0,
+                Whence::Current => open.position,
+                Whence::End => sim.shared.disk().inode(open.ino)?.size,
+            };
+            let at = from.checked_add_signed(offset).filter(|at| *at <= i64::MAX as u64).ok_or(EINVAL)?;
+            sim.file_mut(fd)?.position = at;
+            Ok(at)
+        })
+    }
+
+    fn truncate(&mut self, fd: Fd, size: u64) -> Call<()> {
+        self.call(
+            Op::Truncate,
+            About::File(fd),
+            || Detail::Size(size),
+            |sim| {
+                if size > i64::MAX as u64 {
+                    return Err(EINVAL);
+                }
+                let open = sim.real(fd)?;
+                if !open.writable() {
+                    return Err(EINVAL);
+                }
+                sim.shared.disk().truncate(open.ino, size)
+            },
+        )
+    }
+
+    fn allocate(&mut self, fd: Fd, how: Space, offset: u64, len: u64) -> Call<()> {
+        let detail = || Detail::Allocate(how, offset, len);
+        self.call(Op::Allocate, About::File(fd), detail, |sim| {
+            let open = sim.real(fd)?;
+            if offset > i64::MAX as u64 || len == 0 || len > i64::MAX as u64 {
+                return Err(EINVAL);
+            }
+            if !open.writable() {
+                return Err(EBADF);
+            }
+            sim.shared.disk().allocate(open.ino, how, offset, len)
+        })
+    }
+
+    fn advise(&mut self, fd: Fd, offset: u64, len: u64, advice: Advice) -> Call<()> {
+        self.on(Op::Advise, fd, Detail::Advise(advice, offset, len))
+    }
+
+    fn copy_range(&mut self, from: Fd, at: u64, to: Fd, to_at: u64, len: usize) -> Call<usize> {
+        let detail = || Detail::Copy(at, to_at, len as u64);
+        self.call(Op::CopyRange, About::Files(from, to), detail, |sim| {
+            let (source, target) = (sim.file(from)?, sim.file(to)?);
+            let mut disk = sim.shared.disk();
+            for ino in [source.ino, target.ino] {
+                if matches!(disk.inode(ino)?.body, Body::Directory(_)) {
+                    return Err(Errno(libc::EISDIR));
+                }
+            }
+            if !source.readable() || !target.writable() || target.flags & libc::O_APPEND != 0 {
+                return Err(EBADF);
+            }
+            if at > i64::MAX as u64 || to_at > i64::MAX as u64 {
+                return Err(EINVAL);
+            }
+            disk.copy(source.ino, at, target.ino, to_at, len as u64).map(|bytes| bytes as usize)
+        })
+    }
+
+    fn fstat(&mut self, fd: Fd) -> Call<Stat> {
+        self.call(
+            Op::Fstat,
+            About::File(fd),
+            || Detail::None,
+            |sim| {
+                let ino = sim.file(fd)?.ino;
+                sim.shared.disk().stat(ino)
+            },
+        )
+    }
+
+    fn fsync(&mut self, fd: Fd) -> Call<()> {
+        self.on(Op::Fsync, fd, Detail::None)
+    }
+
+    fn fdatasync(&mut self, fd: Fd) -> Call<()> {
+        self.on(Op::Fdatasync, fd, Detail::None)
+    }
+
+    fn sync_range(&mut self, fd: Fd, offset: u64, len: u64) -> Call<()> {
+        self.on(Op::SyncRange, fd, Detail::Range(Some(offset), len))
+    }
+
+    fn syncfs(&mut self, fd: Fd) -> Call<()> {
+        self.on(Op::Syncfs, fd, Detail::None)
+    }
+
+    fn sync(&mut self) -> Call<()> {
+        self.call(Op::Sync, About::Nothing, || Detail::None, |_| Ok(()))
+    }
+
+    fn drop_caches(&mut self) -> Call<()> {
+        self.call(Op::DropCaches, About::Nothing, || Detail::None, |_| Ok(()))
+    }
+
+    fn unlink(&mut self, dir: Fd, path: &CStr) -> Call<()> {
+        self.at(Op::Unlink, (dir, path), || Detail::None, |disk, dir| disk.unlink(dir, path))
+    }
+
+    fn rmdir(&mut self, dir: Fd, path: &CStr) -> Call<()> {
+        self.at(Op::Rmdir, (dir, path), || Detail::None, |disk, dir| disk.rmdir(dir, path))
+    }
+
+    fn mkdir(&mut self, dir: Fd, path: &CStr, mode: u32) -> Call<()> {
+        self.at(Op::Mkdir, (dir, path), || Detail::Mode(mode), |disk, dir| disk.mkdir(dir, path))
+    }
+
+    fn rename(&mut self, dir: Fd, from: &CStr, to_dir: Fd, to: &CStr) -> Call<()> {
+        let about = About::Paths(dir, from, to_dir, to);
+        self.call(
+            Op::Rename,
+            about,
+            || Detail::None,
+            |sim| {
+                let (dir, to_dir) = (sim.file(dir)?.ino, sim.file(to_dir)?.ino);
+                sim.shared.disk().rename(dir, from, to_dir, to)
+            },
+        )
+    }
+
+    fn link(&mut self, dir: Fd, from: &CStr, to_dir: Fd, to: &CStr) -> Call<()> {
+        let about = About::Paths(dir, from, to_dir, to);
+        self.call(
+            Op::Link,
+            about,
+            || Detail::None,
+            |sim| {
+                let (dir, to_dir) = (sim.file(dir)?.ino, sim.file(to_dir)?.ino);
+                sim.shared.disk().link(dir, from, to_dir, to)
+            },
+        )
+    }
+
+    fn symlink(&mut self, target: &CStr, dir: Fd, path: &CStr) -> Call<()> {
+        let detail = || Detail::Text(target.to_string_lossy().into_owned());
+        self.at(Op::Symlink, (dir, path), detail, |disk, dir| disk.symlink(target, dir, path))
+    }
+
+    fn readlink(&mut self, dir: Fd, path: &CStr) -> Call<usize> {
+        let read = |disk: &mut Disk, dir| disk.readlink(dir, path).map(|len| len as usize);
+        self.at(Op::Readlink, (dir, path), || Detail::None, read)
+    }
+
+    fn stat(&mut self, dir: Fd, path: &CStr) -> Call<Stat> {
+        let stat = |disk: &mut Disk, dir| disk.stat(disk.object(dir, path)?);
+        self.at(Op::Stat, (dir, path), || Detail::None, stat)
+    }
+
+    fn statfs(&mut self, fd: Fd) -> Call<FsStat> {
+        self.call(
+            Op::Statfs,
+            About::File(fd),
+            || Detail::None,
+            |sim| {
+                sim.file(fd)?;
+                Ok(sim.shared.disk().statfs())
+            },
+        )
+    }
+
+    fn chmod(&mut self, dir: Fd, path: &CStr, mode: u32) -> Call<()> {
+        self.at(Op::Chmod, (dir, path), || Detail::Mode(mode), |disk, dir| disk.chmod(dir, path))
+    }
+
+    fn utimes(&mut self, dir: Fd, path: &CStr) -> Call<()> {
+        let touch = |disk: &mut Disk, dir| disk.object(dir, path).map(|_| ());
+        self.at(Op::Utimes, (dir, path), || Detail::None, touch)
+    }
+
+    fn set_xattr(&mut self, fd: Fd, name: &CStr, value: &[u8]) -> Call<()> {
+        let detail = || Detail::Text(name.to_string_lossy().into_owned());
+        self.call(Op::SetXattr, About::File(fd), detail, |sim| {
+            let ino = sim.real(fd)?.ino;
+            user_attribute(name)?;
+            if value.len() > 64 * 1024 {
+                return Err(Errno(libc::E2BIG));
+            }
+            let mut disk = sim.shared.disk();
+            disk.xattrs.entry(ino).or_default().insert(name.to_bytes().to_vec(), value.len());
+            Ok(())
+        })
+    }
+
+    fn get_xattr(&mut self, fd: Fd, name: &CStr) -> Call<usize> {
+        let detail = || Detail::Text(name.to_string_lossy().into_owned());
+        self.call(Op::GetXattr, About::File(fd), detail, |sim| {
+            let ino = sim.real(fd)?.ino;
+            user_attribute(name)?;
+            let disk = sim.shared.disk();
+            let len = disk.xattrs.get(&ino).and_then(|own| own.get(name.to_bytes()));
+            len.copied().ok_or(Errno(libc::ENODATA))
+        })
+    }
+
+    fn lock(&mut self, fd: Fd, kind: Lock, offset: u64, len: u64) -> Call<()> {
+        let detail = || Detail::Lock(kind, offset, len);
+        self.call(Op::Lock, About::File(fd), detail, |sim| {
+            let open = sim.real(fd)?;
+            match kind {
+                Lock::Write if !open.writable() => Err(EBADF),
+                Lock::Read if !open.readable() => Err(EBADF),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    fn getdents(&mut self, fd: Fd) -> Call<usize> {
+        self.call(
+            Op::Getdents,
+            About::File(fd),
+            || Detail::None,
+            |sim| {
+                let open = sim.real(fd)?;
+                let disk = sim.shared.disk();
+                // The directory itself and the one above are listed too.
+                let entries = disk.directory(open.ino)?.entries + 2;
+                if disk.inode(open.ino)?.links == 0 {
+                    return Err(Errno(libc::ENOENT));
+                }
+                drop(disk);
+                let read = entries.saturating_sub(open.position).min(ENTRIES);
+                sim.file_mut(fd)?.position += read;
+                Ok((read * ENTRY) as usize)
+            },
+        )
+    }
+
+    fn mark(&mut self, text: &CStr) {
+        let detail = || Detail::Text(text.to_string_lossy().into_owned());
+        let _ = self.call(Op::Mark, About::Nothing, detail, |_| Ok(()));
+    }
+}
+
+/// Users may set attributes whose names start with `user.`.
+fn user_attribute(name: &CStr) -> Call<()> {
+    match name.to_bytes() {
+        b"" => Err(Errno(libc::ERANGE)),
+        b"user." => Err(EINVAL),
+        bytes if bytes.len() > crate::os::path::NAME_MAX => Err(Errno(libc::ERANGE)),
+        bytes if bytes.starts_with(b"user.") => Ok(()),
+        _ => Err(Errno(libc::EOPNOTSUPP)),
+    }
+}

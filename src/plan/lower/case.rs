@@ -1,0 +1,216 @@
+//! The whole case: engine, workers, random streams, sets, phases, and what can only be said when
+//! all steps are known.
+
+use std::collections::BTreeSet;
+
+use super::context::Lower;
+use crate::plan::instr::*;
+use crate::profile::case::BoundCase;
+use crate::profile::diagnostic::Diagnostic;
+use crate::profile::node::Node;
+use crate::profile::units;
+
+/// Most workers a plan may have.
+const MOST_WORKERS: u64 = 100_000;
+/// Smallest buffer a worker has: layout and buffered files move at least this much at once.
+const LEAST_BUFFER: u64 = 64 << 10;
+
+/// Compiles a case. `Err` holds every mistake found.
+pub fn lower(case: &BoundCase) -> Result<Plan, Vec<Diagnostic>> {
+    let body = &case.body;
+    let mut lower = Lower {
+        plan: empty_plan(),
+        problems: Vec::new(),
+        opened: BTreeSet::new(),
+        data_use: Vec::new(),
+        made_dir: BTreeSet::new(),
+        made_subdirs: BTreeSet::new(),
+    };
+    lower.plan.engine = engine(&mut lower, body.get("engine"));
+    lower.plan.random = random(&mut lower, body.get("random"));
+    let workers = match body.get("workers") {
+        Some(node) => workers(&mut lower, node),
+        None => 1,
+    };
+    lower.plan.workers = workers;
+    for (name, node) in body.get("files").map_or(&[][..], Node::entries) {
+        lower.set(name, node);
+    }
+    lower.data_use = vec![(false, false); lower.plan.sets.len()];
+    match body.get("phases") {
+        Some(phases) => lower.plan.schedule = lower.phases(phases, workers, true),
+        None => lower.problem(Diagnostic::error("no-phase", &body.place, "there is no phase left to run")),
+    }
+    if lower.plan.phases.is_empty() && lower.problems.is_empty() {
+        lower.problem(Diagnostic::error("no-phase", &body.place, "there is no phase left to run"));
+    }
+    finish_sets(&mut lower, body);
+    lower.plan.largest_block = lower.largest_block();
+    if lower.problems.is_empty() { Ok(lower.plan) } else { Err(lower.problems) }
+}
+
+fn empty_plan() -> Plan {
+    Plan {
+        workers: 1,
+        engine: EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never },
+        random: RandomPlan::default(),
+        sets: Vec::new(),
+        phases: Vec::new(),
+        schedule: Vec::new(),
+        args: Vec::new(),
+        loops: Vec::new(),
+        mixes: Vec::new(),
+        eaches: Vec::new(),
+        paces: Vec::new(),
+        tables: Vec::new(),
+        ats: Vec::new(),
+        names: Vec::new(),
+        budgets: 0,
+        blocks: 0,
+        barriers: 0,
+        largest_block: 0,
+        places: Vec::new(),
+    }
+}
+
+pub fn workers(lower: &mut Lower, node: &Node) -> u32 {
+    let count = lower.or(units::count(node), 1);
+    if count == 0 || count > MOST_WORKERS {
+        let message = format!("{count} workers where 1 to {MOST_WORKERS} are possible");
+        lower.problem(Diagnostic::error("invalid-workers", &node.place, message));
+        return 1;
+    }
+    count as u32
+}
+
+fn engine(lower: &mut Lower, node: Option<&Node>) -> EnginePlan {
+    let mut engine = EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never };
+    let Some(node) = node else { return engine };
+    if let Some(name) = node.text() {
+        engine.name = name.into();
+        return engine;
+    }
+    if let Some(name) = node.get("name") {
+        engine.name = lower.or(units::text(name), engine.name);
+    }
+    if let Some(depth) = node.get("depth") {
+        engine.depth = lower.or(units::count(depth), 1).clamp(1, u64::from(u32::MAX)) as u32;
+    }
+    match node.get("direct").and_then(Node::text) {
+        Some("require") => engine.direct = Direct::Require,
+        Some("prefer") => engine.direct = Direct::Prefer,
+        _ => {}
+    }
+    engine
+}
+
+fn random(lower: &mut Lower, node: Option<&Node>) -> RandomPlan {
+    let mut random = RandomPlan::default();
+    let Some(node) = node else { return random };
+    random.seed = node.get("seed").map(|n| lower.or(units::count(n), 0));
+    let burn = node.get("burn").map_or(0, |n| lower.or(units::count(n), 0));
+    let mersenne = node.get("generator").and_then(Node::text) == Some("mt19937");
+    if mersenne {
+        random.generator = Generator::Mt19937 { burn };
+        let seeding = node.get("seeding").and_then(|n| units::text(n).ok());
+        if seeding.as_deref() != Some("1999") {
+            let place = node.get("seeding").unwrap_or(node);
+            lower.problem(
+                Diagnostic::error("unknown-seeding", &place.place, "mt19937 needs to know how it is seeded")
+                    .help("write `seeding: 1999`, the only one there is so far"),
+            );
+        }
+        if node.get("order").and_then(Node::text) != Some("single") {
+            lower.problem(
+                Diagnostic::error("unknown-order", &node.place, "mt19937 is one stream in program order")
+                    .help("write `order: single`"),
+            );
+        }
+    } else {
+        for key in ["seeding", "burn", "order"] {
+            if let Some(extra) = node.get(key) {
+                let message = format!("{key} has no meaning with the default generator");
+                lower.problem(
+                    Diagnostic::error("useless-key", &extra.place, message)
+                        .at_key()
+                        .help("it belongs to `generator: mt19937`"),
+                );
+            }
+        }
+    }
+    random
+}
+
+/// What is known of sets only when all steps are.
+fn finish_sets(lower: &mut Lower, body: &Node) {
+    let files = body.get("files").map_or(&[][..], Node::entries);
+    for (id, (_, node)) in files.iter().enumerate() {
+        let set_id = id as SetId;
+        let Some(set) = lower.plan.sets.get_mut(id) else { continue };
+        set.dir_ahead = !lower.made_dir.contains(&set_id);
+        set.subdirs_ahead = !lower.made_subdirs.contains(&set_id);
+        let (reads, writes) = lower.data_use.get(id).copied().unwrap_or_default();
+        if !lower.opened.contains(&set_id) && (reads || writes) && !set.memory {
+            let access = if writes { libc::O_RDWR } else { libc::O_RDONLY };
+            let kept = set.kept_open.unwrap_or(0);
+            set.kept_open = Some(kept | access);
+            if set.count == 0 {
+                let message = format!("steps use files of {} that nothing opens, and it has none at the start", set.name);
+                lower.problem(
+                    Diagnostic::error("nothing-open", &node.place, message)
+                        .help("give it `count: 1` and a `size`, or create and open files by steps"),
+                );
+            }
+        } else if set.kept_open.take().is_some_and(|flags| flags != 0) {
+            let message = format!("flags of {} have no meaning: its files are opened by steps", set.name);
+            let place = node.get("flags").unwrap_or(node);
+            lower.problem(
+                Diagnostic::error("useless-key", &place.place, message)
+                    .at_key()
+                    .help("give the flags to the `open` or `create` step"),
+            );
+        }
+    }
+    // Two sets whose files would have the same names in the same place.
+    for (i, (_, node)) in files.iter().enumerate() {
+        let Some(set) = lower.plan.sets.get(i) else { continue };
+        let same = lower.plan.sets[..i].iter().find(|other| {
+            other.dir == set.dir && other.file_name == set.file_name && !other.memory && !set.memory
+        });
+        if let Some(other) = same {
+            let message = format!("the files of {} and {} have the same names in the same directory", other.name, set.name);
+            lower.problem(
+                Diagnostic::error("same-names", &node.place, message)
+                    .help("give one of them a `dir` or another `name`"),
+            );
+        }
+    }
+}
+
+impl Lower {
+    /// The largest transfer any step can ask for.
+    fn largest_block(&self) -> u64 {
+        let data = self.plan.args.iter().filter_map(|args| {
+            let moves = args.amount != Amount::Bytes(Draw::Const(0)) || args.block.is_some();
+            if !moves {
+                return None;
+            }
+            let set = self.plan.sets.get(usize::from(args.set));
+            let most = |draw: Draw| self.upper(draw, set);
+            let amount = match args.amount {
+                Amount::Bytes(draw) => most(draw),
+                Amount::Whole => u64::MAX,
+            };
+            let block = match (args.block, args.amount) {
+                (Some(draw), _) => most(draw),
+                (None, Amount::Whole) => crate::ops::data::WHOLE_BLOCK,
+                (None, _) => amount,
+            };
+            let block = block.min(amount);
+            Some(block)
+        });
+        let stdio = self.plan.args.iter().any(|a| a.opening.stdio);
+        let least = if stdio { crate::ops::stdio::LARGEST_BLOCK * 2 } else { LEAST_BUFFER };
+        data.max().unwrap_or(0).max(least)
+    }
+}

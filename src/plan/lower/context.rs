@@ -1,0 +1,157 @@
+//! What the compiler knows while it walks a case: the plan so far, the sets by name, the program
+//! being emitted, and every mistake found.
+
+use std::collections::BTreeSet;
+
+use crate::plan::instr::*;
+use crate::profile::diagnostic::Diagnostic;
+use crate::profile::names::did_you_mean;
+use crate::profile::node::Node;
+
+/// State of one compilation.
+pub struct Lower {
+    pub plan: Plan,
+    pub problems: Vec<Diagnostic>,
+    /// Sets that some step opens; the others that data steps name are kept open.
+    pub opened: BTreeSet<SetId>,
+    /// What data steps do with each set: read, write.
+    pub data_use: Vec<(bool, bool)>,
+    /// Sets whose own directory, or subdirectories, a step makes.
+    pub made_dir: BTreeSet<SetId>,
+    pub made_subdirs: BTreeSet<SetId>,
+}
+
+/// The program of one group of workers in one phase.
+pub struct Program {
+    pub code: Vec<Instr>,
+    pub phase: u16,
+    pub group: String,
+    /// Its workers.
+    pub workers: (u32, u32),
+    /// Steps count.
+    pub measured: bool,
+    /// The set of the file opened last, as the steps are written.
+    pub current: Option<SetId>,
+    /// For each enclosing block the operands whose guards may leave it.
+    pub leaving: Vec<Vec<u32>>,
+}
+
+impl Program {
+    pub fn here(&self) -> Pc {
+        self.code.len() as Pc
+    }
+
+    pub fn emit(&mut self, instr: Instr) -> Pc {
+        let at = self.here();
+        self.code.push(instr);
+        at
+    }
+}
+
+impl Lower {
+    pub fn problem(&mut self, diagnostic: Diagnostic) {
+        if !self.problems.contains(&diagnostic) {
+            self.problems.push(diagnostic);
+        }
+    }
+
+    /// The value, or a note of the mistake and a stand-in so that the walk can go on.
+    pub fn or<T>(&mut self, result: Result<T, Diagnostic>, stand_in: T) -> T {
+        match result {
+            Ok(value) => value,
+            Err(diagnostic) => {
+                self.problem(diagnostic);
+                stand_in
+            }
+        }
+    }
+
+    pub fn or_all<T>(&mut self, result: Result<T, Vec<Diagnostic>>, stand_in: T) -> T {
+        match result {
+            Ok(value) => value,
+            Err(diagnostics) => {
+                diagnostics.into_iter().for_each(|d| self.problem(d));
+                stand_in
+            }
+        }
+    }
+
+    /// The set a node names.
+    pub fn set_named(&mut self, node: &Node) -> Option<SetId> {
+        let name = node.text().unwrap_or_default();
+        let found = self.plan.sets.iter().position(|s| s.name == name);
+        if found.is_none() {
+            let known: Vec<&str> = self.plan.sets.iter().map(|s| s.name.as_str()).collect();
+            let message = match node.text() {
+                Some(name) => format!("no file set is called {name}"),
+                None => format!("{} where a file set's name is expected", node.value.described()),
+            };
+            let help = did_you_mean(name, &known);
+            self.problem(Diagnostic::error("unknown-set", &node.place, message).help(help));
+        }
+        found.map(|i| i as SetId)
+    }
+
+    /// Statistics under a key; the same key, the same statistics.
+    pub fn stat(&mut self, program: &Program, key: &str, kind: StatKind, measured: bool) -> StatId {
+        if !measured || !program.measured {
+            return NO_STAT;
+        }
+        let stats = &mut self.plan.phases[usize::from(program.phase)].stats;
+        let same = |s: &StatPlan| s.key == key && s.group == program.group && s.kind == kind;
+        match stats.iter().position(same) {
+            Some(i) => i as StatId,
+            None => {
+                stats.push(StatPlan { key: key.into(), group: program.group.clone(), kind, measured });
+                (stats.len() - 1) as StatId
+            }
+        }
+    }
+
+    /// Keeps operands and where they stand.
+    pub fn keep_args(&mut self, args: Args, node: &Node) -> u32 {
+        self.plan.args.push(args);
+        self.plan.places.push(place_text(&node.place.pointer));
+        (self.plan.args.len() - 1) as u32
+    }
+
+    pub fn table(&mut self, table: Table) -> u32 {
+        if let Some(i) = self.plan.tables.iter().position(|t| *t == table) {
+            return i as u32;
+        }
+        self.plan.tables.push(table);
+        (self.plan.tables.len() - 1) as u32
+    }
+
+    pub fn name(&mut self, segments: Vec<Segment>) -> NameId {
+        if let Some(i) = self.plan.names.iter().position(|n| *n == segments) {
+            return i as NameId;
+        }
+        self.plan.names.push(segments);
+        (self.plan.names.len() - 1) as NameId
+    }
+
+    /// Notes that the workers of a program use a set.
+    pub fn uses(&mut self, program: &Program, set: SetId) {
+        let used_by = &mut self.plan.sets[usize::from(set)].used_by;
+        if !used_by.contains(&program.workers) {
+            used_by.push(program.workers);
+        }
+    }
+}
+
+/// `/phases/0/steps/1` as `phases[0].steps[1]`.
+fn place_text(pointer: &str) -> String {
+    let mut text = String::new();
+    for part in pointer.split('/').skip(1) {
+        if part.bytes().all(|b| b.is_ascii_digit()) && !part.is_empty() {
+            text.push_str(&format!("[{part}]"));
+        } else {
+            if !text.is_empty() {
+                text.push('.');
+            }
+            text.push_str(&part.replace("~1", "/").replace("~0", "~"));
+        }
+    }
+    text
+}
