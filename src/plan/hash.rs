@@ -234,7 +234,9 @@ impl Canonical for SetPlan {
             empty,
             full,
             no_room,
-            dirs_ahead,
+            dir_ahead,
+            subdirs_ahead,
+            used_by,
             by_age,
             dir_permissions,
         } = self;
@@ -242,7 +244,7 @@ impl Canonical for SetPlan {
         (count.put(to), slots.put(to), insert.put(to), size.put(to), max_size.put(to));
         (data.put(to), layout.put(to), memory.put(to), kept_open.map(Flags).put(to));
         (empty.put(to), full.put(to), no_room.put(to));
-        (dirs_ahead.put(to), by_age.put(to), dir_permissions.put(to));
+        (dir_ahead.put(to), subdirs_ahead.put(to), used_by.put(to), by_age.put(to), dir_permissions.put(to));
     }
 }
 
@@ -309,7 +311,7 @@ variants! {
     Parents { 0 Ahead, 1 Missing, 2 Always }
     Detail {
         0 Nothing, 1 Advice(advice), 2 Space(space), 3 Lock(lock), 4 Pause, 5 Order(order), 6 Barrier(id),
-        7 OpenFile,
+        7 OpenFile, 8 Subdirs,
     }
     Until {
         0 Times(n), 1 Time(nanos), 2 Ops { total, each, data }, 3 Bytes { total, each }, 4 Passes(n),

@@ -43,7 +43,10 @@ const CHANGES: &[(&str, Change)] = &[
     ("empty", |p| p.sets[0].empty = Guard::EndPhase),
     ("full", |p| p.sets[0].full = Guard::EndPhase),
     ("no room", |p| p.sets[0].no_room = Guard::EndPhase),
-    ("dirs ahead", |p| p.sets[0].dirs_ahead = false),
+    ("dir ahead", |p| p.sets[0].dir_ahead = false),
+    ("subdirs ahead", |p| p.sets[0].subdirs_ahead = false),
+    ("used by", |p| p.sets[0].used_by.clear()),
+    ("used by fewer", |p| p.sets[0].used_by = vec![(0, 3)]),
     ("by age", |p| p.sets[0].by_age = true),
     ("dir permissions", |p| p.sets[0].dir_permissions = 0o700),
     ("phase name", |p| p.phases[0].name.push('x')),
@@ -75,8 +78,12 @@ const CHANGES: &[(&str, Change)] = &[
     ("pace", |p| p.phases[0].groups[0].code[0] = Instr::Pace { id: 0 }),
     ("end", |p| p.phases[0].groups[0].code[0] = Instr::End),
     ("schedule", |p| p.schedule.reverse()),
-    ("schedule loop", |p| p.schedule = vec![Schedule::Loop { until: Until::Times(1), body: p.schedule.clone() }]),
-    ("schedule times", |p| p.schedule = vec![Schedule::Loop { until: Until::Times(2), body: p.schedule.clone() }]),
+    ("schedule loop", |p| {
+        p.schedule = vec![Schedule::Loop { until: Until::Times(1), body: p.schedule.clone() }]
+    }),
+    ("schedule times", |p| {
+        p.schedule = vec![Schedule::Loop { until: Until::Times(2), body: p.schedule.clone() }]
+    }),
     ("args", |p| p.args.push(Args::default())),
     ("args set", |p| p.args[0].set = 1),
     ("args other", |p| p.args[0].other = 1),
@@ -88,13 +95,16 @@ const CHANGES: &[(&str, Change)] = &[
     ("args amount", |p| p.args[0].amount = Amount::Whole),
     ("args amount bytes", |p| p.args[0].amount = Amount::Bytes(Draw::Const(1))),
     ("args uniform", |p| {
-        p.args[0].amount = Amount::Bytes(Draw::Uniform { lo: Bound::Number(0), hi: Bound::FileSize, step: 1 });
+        p.args[0].amount =
+            Amount::Bytes(Draw::Uniform { lo: Bound::Number(0), hi: Bound::FileSize, step: 1 });
     }),
     ("args room", |p| {
-        p.args[0].amount = Amount::Bytes(Draw::Uniform { lo: Bound::Number(0), hi: Bound::FileRoom, step: 1 });
+        p.args[0].amount =
+            Amount::Bytes(Draw::Uniform { lo: Bound::Number(0), hi: Bound::FileRoom, step: 1 });
     }),
     ("args step", |p| {
-        p.args[0].amount = Amount::Bytes(Draw::Uniform { lo: Bound::Number(0), hi: Bound::FileRoom, step: 2 });
+        p.args[0].amount =
+            Amount::Bytes(Draw::Uniform { lo: Bound::Number(0), hi: Bound::FileRoom, step: 2 });
     }),
     ("args block", |p| p.args[0].block = Some(Draw::Const(0))),
     ("args remainder", |p| p.args[0].remainder = Remainder::Always),
@@ -121,6 +131,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("args value", |p| p.args[0].value = Draw::Const(1)),
     ("args detail", |p| p.args[0].detail = Detail::OpenFile),
     ("args advice", |p| p.args[0].detail = Detail::Advice(Advice::Random)),
+    ("args subdirs", |p| p.args[0].detail = Detail::Subdirs),
     ("args space", |p| p.args[0].detail = Detail::Space(Space::Punch)),
     ("args lock", |p| p.args[0].detail = Detail::Lock(Lock::Read)),
     ("args barrier", |p| p.args[0].detail = Detail::Barrier(0)),
@@ -212,5 +223,5 @@ fn the_form_is_fixed() {
     sketch.repeat(3, |s| s.new_file(set, Draw::Const(1000)));
     sketch.phase("write");
     sketch.plan.args[0].expect = vec![Errno(libc::EEXIST)];
-    assert_eq!(plan_hash(&sketch.plan), "");
+    assert_eq!(plan_hash(&sketch.plan), "e4d50089e966759f1d03d80197338979");
 }

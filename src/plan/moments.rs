@@ -130,7 +130,11 @@ pub fn granularity(draw: Draw, tables: &[Table], size: u64) -> u64 {
     match draw {
         Draw::Const(n) => n,
         // A range of one value draws that value.
-        Draw::Uniform { lo: Bound::Number(lo), hi: Bound::Number(hi), step } if hi < lo.saturating_add(step.max(1)) => lo,
+        Draw::Uniform { lo: Bound::Number(lo), hi: Bound::Number(hi), step }
+            if hi < lo.saturating_add(step.max(1)) =>
+        {
+            lo
+        }
         Draw::Uniform { lo, step, .. } => gcd(of(lo), step.max(1)),
         Draw::Table(id) => match tables.get(id as usize) {
             Some(Table::Lookup { values, .. }) => values.iter().fold(0, |a, b| gcd(a, *b)),
@@ -193,7 +197,10 @@ mod tests {
 
     #[test]
     fn sums_of_many_draws_stay_near_their_mean() {
-        let heavy = Table::Quantiles { values: vec![1 << 10, 16 << 10, 64 << 10, 1 << 30], tail: vec![64 << 10, 1 << 20, 1 << 30] };
+        let heavy = Table::Quantiles {
+            values: vec![1 << 10, 16 << 10, 64 << 10, 1 << 30],
+            tail: vec![64 << 10, 1 << 20, 1 << 30],
+        };
         let m = table(&heavy);
         let sum = m.largest_sum(1e6);
         assert!(sum > 1e6 * m.mean && sum < 1.03 * 1e6 * m.mean, "{sum}");

@@ -95,7 +95,7 @@ pub fn needs(plan: &Plan) -> Needs {
     let (mut bytes, mut inodes) = ([0.0; 2], [0.0; 2]);
     let mut members = 0.0;
     for (id, set) in plan.sets.iter().enumerate().filter(|(_, set)| !set.memory) {
-        let pools = if set.per_worker { f64::from(plan.workers) } else { 1.0 };
+        let pools = if set.per_worker { users(plan, set) } else { 1.0 };
         let count = pools * set.count as f64;
         let size = walk.moments(set.size, id as SetId);
         let (sum, sum_on_disk) = match set.layout {
@@ -105,7 +105,11 @@ pub fn needs(plan: &Plan) -> Needs {
         let moved = totals.sets[id];
         let peak = &peaks[id];
         // Either every member is as large as it may get, or everything ever written is kept.
-        let largest = set.max_size.map_or(f64::INFINITY, |n| n as f64).max(if set.count > 0 { size.upper } else { 0.0 });
+        let largest = set.max_size.map_or(f64::INFINITY, |n| n as f64).max(if set.count > 0 {
+            size.upper
+        } else {
+            0.0
+        });
         let written_size = if set.count > 0 { size.upper.max(peak.end) } else { peak.end };
         let by_members = if moved.most == 0.0 {
             sum_on_disk
@@ -117,12 +121,17 @@ pub fn needs(plan: &Plan) -> Needs {
         let dirs = directories(plan, set);
         inodes[0] += count + dirs;
         inodes[1] += peak.members.max(count) + dirs + peak.beside + fixed_names(plan, &walk, id as SetId);
-        members += peak.members.max(count) / if set.per_worker { f64::from(plan.workers.max(1)) } else { 1.0 };
+        members += peak.members.max(count) / pools.max(1.0);
     }
     let written = totals.sets.iter().map(|s| s.written).sum::<f64>();
     let descriptors = descriptors(plan, &walk);
-    let untimed: Vec<String> =
-        plan.phases.iter().zip(&phases).filter(|(_, sum)| !sum.timed).map(|(phase, _)| phase.name.clone()).collect();
+    let untimed: Vec<String> = plan
+        .phases
+        .iter()
+        .zip(&phases)
+        .filter(|(_, sum)| !sum.timed)
+        .map(|(phase, _)| phase.name.clone())
+        .collect();
     Needs {
         bytes: Held { laid_out: bytes[0] as u64, peak: whole(bytes[1]) },
         written: whole(written),
@@ -228,12 +237,7 @@ fn peaks(plan: &Plan, phases: &[PhaseSum]) -> Vec<Peak> {
     let same = Levels::same(plan.sets.len());
     let mut peaks = vec![Peak::default(); plan.sets.len()];
     let bounded = |set: &SetPlan, members: f64| members.min(set.slots.map_or(f64::INFINITY, |n| n as f64));
-    // Workers that are in the same groups all along do the same.
-    let mut edges: Vec<u32> = phases.iter().flat_map(|p| &p.groups).flat_map(|((a, b), _)| [*a, *b]).collect();
-    edges.extend([0, plan.workers]);
-    edges.sort_unstable();
-    edges.dedup();
-    for edge in edges.windows(2).filter(|e| e[0] < plan.workers) {
+    for edge in alike(plan) {
         let workers = f64::from(edge[1] - edge[0]);
         let line = along(&plan.schedule, &same, &|id| {
             let phase = phases.get(usize::from(id))?;
@@ -241,7 +245,7 @@ fn peaks(plan: &Plan, phases: &[PhaseSum]) -> Vec<Peak> {
             Some(group.1.clone())
         });
         for (id, set) in plan.sets.iter().enumerate() {
-            if set.per_worker {
+            if set.per_worker && uses(set, edge[0]) {
                 peaks[id].members += workers * bounded(set, line.members[id].peak(set.count as f64));
             }
             peaks[id].beside += times(workers, line.beside[id].peak(0.0));
@@ -249,16 +253,37 @@ fn peaks(plan: &Plan, phases: &[PhaseSum]) -> Vec<Peak> {
         }
     }
     let together = along(&plan.schedule, &same, &|id| {
-        let groups = phases.get(usize::from(id))?.groups.iter().map(|((a, b), levels)| match b.saturating_sub(*a) {
-            1 => levels.clone(),
-            n => levels.map(|l| l.beside(f64::from(n))),
-        });
+        let groups =
+            phases.get(usize::from(id))?.groups.iter().map(|((a, b), levels)| match b.saturating_sub(*a) {
+                1 => levels.clone(),
+                n => levels.map(|l| l.beside(f64::from(n))),
+            });
         groups.reduce(|a, b| a.with(&b, super::level::Level::along))
     });
     for (id, set) in plan.sets.iter().enumerate().filter(|(_, set)| !set.per_worker) {
         peaks[id].members = bounded(set, together.members[id].peak(set.count as f64));
     }
     peaks
+}
+
+/// Ranges of workers that do the same: they are in the same groups and use the same sets.
+fn alike(plan: &Plan) -> Vec<[u32; 2]> {
+    let groups = plan.phases.iter().flat_map(|p| &p.groups).map(|g| g.workers);
+    let ranges = groups.chain(plan.sets.iter().flat_map(|s| s.used_by.iter().copied()));
+    let mut edges: Vec<u32> = ranges.flat_map(|(a, b)| [a, b]).chain([0, plan.workers]).collect();
+    edges.retain(|edge| *edge <= plan.workers);
+    edges.sort_unstable();
+    edges.dedup();
+    edges.windows(2).map(|e| [e[0], e[1]]).collect()
+}
+
+fn uses(set: &SetPlan, worker: u32) -> bool {
+    set.used_by.iter().any(|(a, b)| (*a..*b).contains(&worker))
+}
+
+/// Workers whose steps use a set.
+fn users(plan: &Plan, set: &SetPlan) -> f64 {
+    alike(plan).iter().filter(|[a, _]| uses(set, *a)).map(|[a, b]| f64::from(b - a)).sum()
 }
 
 fn has_worker(plan: &Plan, name: NameId) -> bool {
@@ -272,13 +297,13 @@ fn directories(plan: &Plan, set: &SetPlan) -> f64 {
     let mut total = 0.0;
     for part in &set.dir {
         if has_worker(plan, *part) {
-            owners = f64::from(plan.workers);
+            owners = users(plan, set);
         }
         total += owners;
     }
     if let Some(dirs) = &set.dirs {
         if has_worker(plan, dirs.name) {
-            owners = f64::from(plan.workers);
+            owners = users(plan, set);
         }
         total += owners * f64::from(dirs.count);
     }
@@ -293,7 +318,9 @@ fn fixed_names(plan: &Plan, walk: &Walk, set: SetId) -> f64 {
         _ => false,
     };
     let mut names: Vec<NameId> = all_ops(plan, walk)
-        .filter(|(verb, args, _)| args.set == set && args.name != NO_NAME && makes(verb, args) && !walk.varies(args.name))
+        .filter(|(verb, args, _)| {
+            args.set == set && args.name != NO_NAME && makes(verb, args) && !walk.varies(args.name)
+        })
         .map(|(_, args, _)| args.name)
         .collect();
     names.sort_unstable();
@@ -307,30 +334,41 @@ fn all_ops<'a>(plan: &'a Plan, walk: &'a Walk) -> impl Iterator<Item = (&'static
 }
 
 /// Descriptors one worker has open at most: directories it keeps, files sets keep open, the file
-/// in hand of every set that is opened, and one for what is opened and closed at once.
+/// in hand of every set it opens, and one for what is opened and closed at once.
 fn descriptors(plan: &Plan, walk: &Walk) -> u64 {
-    let mut opened = vec![false; plan.sets.len()];
-    for (verb, args, _) in all_ops(plan, walk) {
-        if let (Some(opened), "create" | "open") = (opened.get_mut(usize::from(args.set)), verb) {
-            *opened = true;
+    let of = |worker: u32| {
+        let mut opened = vec![0; plan.sets.len()];
+        let groups = plan.phases.iter().flat_map(|p| &p.groups);
+        for group in groups.filter(|g| (g.workers.0..g.workers.1).contains(&worker)) {
+            for (verb, args, _) in walk.ops(&group.code) {
+                if let (Some(opened), "create" | "open") = (opened.get_mut(usize::from(args.set)), verb) {
+                    *opened = 1;
+                }
+            }
         }
-    }
-    let sets = plan.sets.iter().zip(&opened).filter(|(set, _)| !set.memory).map(|(set, opened)| {
-        let dirs = u64::from(!set.dir.is_empty()) + set.dirs.as_ref().map_or(0, |d| u64::from(d.count));
-        let files = match set.kept_open {
-            Some(_) => set.count,
-            None => u64::from(*opened),
-        };
-        dirs + files
-    });
-    OWN_DESCRIPTORS + 1 + sets.sum::<u64>()
+        // The first worker has the directories of all sets.
+        let used =
+            plan.sets.iter().zip(opened).filter(|(s, _)| !s.memory && (worker == 0 || uses(s, worker)));
+        let each = used.map(|(set, opened)| {
+            let dirs = u64::from(!set.dir.is_empty()) + set.dirs.as_ref().map_or(0, |d| u64::from(d.count));
+            let kept = set.kept_open.filter(|_| uses(set, worker));
+            dirs + kept.map_or(opened, |_| set.count)
+        });
+        each.sum::<u64>()
+    };
+    OWN_DESCRIPTORS + 1 + alike(plan).iter().map(|[first, _]| of(*first)).max().unwrap_or(0)
 }
 
 fn memory(plan: &Plan, members: f64) -> Memory {
     let largest = plan.largest_block.saturating_add(PAGE);
     let on_target = plan.sets.iter().filter(|s| s.count > 0).map(|s| s.data);
-    let recipes: Vec<Recipe> =
-        plan.args.iter().filter(|a| a.amount != Amount::Bytes(Draw::Const(0))).map(|a| a.data).chain(on_target).collect();
+    let recipes: Vec<Recipe> = plan
+        .args
+        .iter()
+        .filter(|a| a.amount != Amount::Bytes(Draw::Const(0)))
+        .map(|a| a.data)
+        .chain(on_target)
+        .collect();
     let uses = |wanted: fn(&Recipe) -> bool| recipes.iter().any(wanted);
     // Reading has a buffer always.
     let mut buffers = largest;
@@ -350,15 +388,20 @@ fn memory(plan: &Plan, members: f64) -> Memory {
     }
     let in_memory = plan.sets.iter().filter(|s| s.memory).map(|set| {
         let sizes = super::moments::file_sizes(set, &plan.tables);
-        super::moments::draw(set.size, &plan.tables, &sizes).upper.min(9e18) as u64
+        (super::moments::draw(set.size, &plan.tables, &sizes).upper.min(9e18) as u64, users(plan, set) as u64)
     });
     let stats = plan.phases.iter().map(|p| p.stats.len() as u64).max().unwrap_or(0) * STATISTIC;
     let pools = if members < 1e15 { members as u64 * MEMBER } else { 0 };
     let (own, shared) = if plan.sets.iter().any(|s| s.per_worker) { (pools, 0) } else { (0, pools) };
     let ranks = plan.tables.iter().filter(|t| matches!(t, Table::Zipf { .. })).count() as u64 * RANK_TABLE;
-    let per_worker = in_memory.fold(buffers + stats + own, u64::saturating_add);
     let shared = shared + ranks;
-    Memory { per_worker, shared, total: per_worker.saturating_mul(u64::from(plan.workers)).saturating_add(shared) }
+    let mut per_worker = buffers + stats + own;
+    let mut total = per_worker.saturating_mul(u64::from(plan.workers)).saturating_add(shared);
+    for (size, users) in in_memory {
+        per_worker = per_worker.saturating_add(size);
+        total = total.saturating_add(size.saturating_mul(users));
+    }
+    Memory { per_worker, shared, total }
 }
 
 /// Longest part between slashes that these segments can give.
@@ -399,15 +442,18 @@ fn alignment(plan: &Plan, walk: &Walk) -> Option<Granularity> {
     let mut found: Option<Granularity> = None;
     for (verb, args, index) in all_ops(plan, walk) {
         let Some(set) = plan.sets.get(usize::from(args.set)) else { continue };
-        let named = by_flag[usize::from(args.set)];
-        let asked = plan.engine.direct != Direct::Never || named;
-        if !asked || set.memory || !matches!(verb, "read" | "write" | "append") {
+        // What must be direct is opened so; what merely should be is tried when it is opened.
+        let required = by_flag[usize::from(args.set)];
+        if !(required || plan.engine.direct == Direct::Prefer)
+            || set.memory
+            || !matches!(verb, "read" | "write" | "append")
+        {
             continue;
         }
         let bytes = step_granularity(plan, set, args);
         if bytes > 0 && found.as_ref().is_none_or(|g| bytes < g.bytes) {
             let place = plan.places.get(index as usize).cloned().unwrap_or_default();
-            found = Some(Granularity { bytes, place, required: named || plan.engine.direct == Direct::Require });
+            found = Some(Granularity { bytes, place, required });
         }
     }
     found
@@ -432,9 +478,10 @@ fn step_granularity(plan: &Plan, set: &SetPlan, args: &Args) -> u64 {
             // What is left at the end of the file is a transfer of its own.
             At::End | At::Next => size,
             At::Weighted(id) => plan.ats.get(usize::from(id)).map_or(0, |places| {
-                places.iter().filter(|(at, _)| !matches!(at, At::Weighted(_))).fold(0, |g, (at, _)| {
-                    gcd(g, place(plan, *at, size, of))
-                })
+                places
+                    .iter()
+                    .filter(|(at, _)| !matches!(at, At::Weighted(_)))
+                    .fold(0, |g, (at, _)| gcd(g, place(plan, *at, size, of)))
             }),
             // Whole blocks.
             _ => 0,
@@ -461,13 +508,22 @@ pub fn text(needs: &Needs) -> String {
         None => format!("{} at the start, then as many as the run makes", show(held.laid_out)),
     };
     line("space", held(&needs.bytes, &about));
-    line("writes", match needs.written {
-        Some(bytes) => about(bytes),
-        None => "as much as the run manages".into(),
-    });
+    line(
+        "writes",
+        match needs.written {
+            Some(bytes) => about(bytes),
+            None => "as much as the run manages".into(),
+        },
+    );
     line("inodes", held(&needs.inodes, &|n| n.to_string()));
-    line("descriptors", format!("{} a worker, {} together", needs.descriptors_per_worker, needs.descriptors_total));
-    line("memory", format!("{} a worker, {} together", about(needs.memory.per_worker), about(needs.memory.total)));
+    line(
+        "descriptors",
+        format!("{} a worker, {} together", needs.descriptors_per_worker, needs.descriptors_total),
+    );
+    line(
+        "memory",
+        format!("{} a worker, {} together", about(needs.memory.per_worker), about(needs.memory.total)),
+    );
     line("threads", needs.threads.to_string());
     line("names", format!("up to {} bytes", needs.largest_name));
     if let Some(g) = &needs.alignment {
@@ -475,11 +531,14 @@ pub fn text(needs: &Needs) -> String {
         line("direct I/O", format!("{word}, in multiples of {} ({})", format_size(g.bytes), g.place));
     }
     let time = needs.expected_seconds.map(|s| format_duration((s * 1e3).round() as u64 * 1_000_000));
-    line("time", match (time, needs.untimed.is_empty()) {
-        (Some(time), true) => time,
-        (Some(time), false) => format!("{time}, and what {} take", needs.untimed.join(", ")),
-        (None, _) => "ends with its work".into(),
-    });
+    line(
+        "time",
+        match (time, needs.untimed.is_empty()) {
+            (Some(time), true) => time,
+            (Some(time), false) => format!("{time}, and what {} take", needs.untimed.join(", ")),
+            (None, _) => "ends with its work".into(),
+        },
+    );
     if !needs.root_wanted.is_empty() {
         line("root", format!("for {}", needs.root_wanted.join(", ")));
     }

@@ -209,7 +209,8 @@ fn alignment_is_the_smallest_step_that_is_direct() {
     let of = |direct, steps: &dyn Fn(&mut Sketch, SetId)| {
         let mut s = Sketch::new(1);
         s.plan.engine.direct = direct;
-        let set = s.set("data", 1, Draw::Const(1 << 20), |set| set.kept_open = Some(libc::O_RDWR));
+        let flag = if direct == Direct::Require { libc::O_DIRECT } else { 0 };
+        let set = s.set("data", 1, Draw::Const(1 << 20), |set| set.kept_open = Some(libc::O_RDWR | flag));
         steps(&mut s, set);
         s.phase("run");
         needs(&s.plan).alignment.map(|g| (g.bytes, g.place, g.required))
@@ -263,5 +264,15 @@ fn a_million_files_take_no_time() {
 
 #[test]
 fn the_text_names_every_need() {
-    insta::assert_snapshot!(text(&needs(&rich().plan)), @"");
+    insta::assert_snapshot!(text(&needs(&rich().plan)), @r"
+    space        458 MiB at the start, at most 573 MiB
+    writes       9.78 GiB
+    inodes       818 at the start, at most 1018
+    descriptors  24 a worker, 96 together
+    memory       4.13 MiB a worker, 24.5 MiB together
+    threads      4
+    names        up to 11 bytes
+    direct I/O   required, in multiples of 16KiB (step 11)
+    time         25s, and what fill, clean take
+    ");
 }

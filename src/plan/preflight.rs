@@ -78,7 +78,9 @@ pub fn check(needs: &Needs, available: &Available) -> Vec<Shortage> {
         "inodes",
         inodes,
         available.free_inodes,
-        &|| format!("needs {inodes} files and directories, the target has room for {}", available.free_inodes),
+        &|| {
+            format!("needs {inodes} files and directories, the target has room for {}", available.free_inodes)
+        },
         "use fewer files, or a file system made with more inodes",
     );
 
@@ -114,7 +116,12 @@ pub fn check(needs: &Needs, available: &Available) -> Vec<Shortage> {
         "name",
         needs.largest_name,
         available.name_max,
-        &|| format!("needs names of {} bytes, the target takes up to {}", needs.largest_name, available.name_max),
+        &|| {
+            format!(
+                "needs names of {} bytes, the target takes up to {}",
+                needs.largest_name, available.name_max
+            )
+        },
         "use shorter names",
     );
 
@@ -177,7 +184,11 @@ mod tests {
             memory: Memory { per_worker: 4 << 20, shared: 0, total: 16 << 20 },
             threads: 2000,
             largest_name: 255,
-            alignment: Some(Granularity { bytes: 512, place: "phases[0].steps[0].write".into(), required: true }),
+            alignment: Some(Granularity {
+                bytes: 512,
+                place: "phases[0].steps[0].write".into(),
+                required: true,
+            }),
             expected_seconds: None,
             untimed: vec![],
             root_wanted: vec![],
@@ -239,7 +250,10 @@ mod tests {
         let endless = Available { threads_max: u64::MAX, ..plenty() };
         let many = |threads| Needs { threads, ..needs() };
         assert_eq!(check(&many(100_000), &endless), []);
-        assert_eq!(check(&many(100_001), &endless)[0].message, "needs 100001 workers, at most 100000 threads can be started");
+        assert_eq!(
+            check(&many(100_001), &endless)[0].message,
+            "needs 100001 workers, at most 100000 threads can be started"
+        );
     }
 
     #[test]
@@ -258,7 +272,10 @@ mod tests {
         };
         for engine in ["sync", "mmap", "sqlite"] {
             let short = with(engine, 64);
-            assert_eq!(short[0].message, format!("asks for 64 transfers in flight, engine {engine} has 1 at a time"));
+            assert_eq!(
+                short[0].message,
+                format!("asks for 64 transfers in flight, engine {engine} has 1 at a time")
+            );
             assert_eq!(with(engine, 1), []);
         }
         assert_eq!(with("libaio", 64), []);

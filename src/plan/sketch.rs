@@ -69,7 +69,9 @@ impl Sketch {
             empty: Guard::Error,
             full: Guard::Error,
             no_room: Guard::Error,
-            dirs_ahead: true,
+            dir_ahead: true,
+            subdirs_ahead: true,
+            used_by: vec![(0, self.plan.workers)],
             by_age: false,
             dir_permissions: 0o755,
         };

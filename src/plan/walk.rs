@@ -129,9 +129,11 @@ impl<'a> Walk<'a> {
     /// Whether a program ends with a time.
     pub fn is_timed(&self, code: &[Instr]) -> bool {
         code.iter().any(|instr| match instr {
-            Instr::LoopStart { id, .. } => self.plan.loops.get(usize::from(*id)).is_some_and(|lp| {
-                lp.phase && matches!(lp.until, Until::Time(_) | Until::Steady { .. })
-            }),
+            Instr::LoopStart { id, .. } => self
+                .plan
+                .loops
+                .get(usize::from(*id))
+                .is_some_and(|lp| lp.phase && matches!(lp.until, Until::Time(_) | Until::Steady { .. })),
             _ => false,
         })
     }
@@ -260,7 +262,8 @@ impl<'a> Walk<'a> {
     /// How often a loop's body is performed by each worker, on average and at most.
     fn iterations(&self, id: u16, code: &[Instr], head: usize, body: &Totals, workers: f64) -> (f64, f64) {
         let Some(lp) = self.plan.loops.get(usize::from(id)) else { return (1.0, 1.0) };
-        let share = |total: u64, each: bool| if each { total as f64 } else { total as f64 / workers.max(1.0) };
+        let share =
+            |total: u64, each: bool| if each { total as f64 } else { total as f64 / workers.max(1.0) };
         let over = |total: f64, unit: f64| if unit > 0.0 { total / unit } else { 1.0 };
         let same = |n: f64| (n, n);
         match lp.until {
@@ -376,7 +379,8 @@ impl<'a> Walk<'a> {
         often: f64,
     ) {
         let id = usize::from(args.set);
-        let transfers = if amount.mean > 0.0 && amount.mean.is_finite() { (amount.mean / block).ceil() } else { 1.0 };
+        let transfers =
+            if amount.mean > 0.0 && amount.mean.is_finite() { (amount.mean / block).ceil() } else { 1.0 };
         totals.transfers += times(often, transfers);
         totals.moved += times(often, amount.mean);
         totals.most += times(often, amount.upper);
@@ -396,7 +400,15 @@ impl<'a> Walk<'a> {
     }
 
     /// Where a file can end after a write that goes to `at`. `None`: it grows at its end.
-    fn end(&self, set: &SetPlan, args: &Args, at: At, amount: f64, before: Level, depth: u8) -> Option<Level> {
+    fn end(
+        &self,
+        set: &SetPlan,
+        args: &Args,
+        at: At,
+        amount: f64,
+        before: Level,
+        depth: u8,
+    ) -> Option<Level> {
         let size = if set.count > 0 { self.sizes(args.set).size.upper } else { 0.0 };
         // Within the file, or from the start of one that is smaller.
         let inside = before.then(Level::set(size.max(amount)));
