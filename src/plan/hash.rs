@@ -151,6 +151,10 @@ impl Canonical for Flags {
     }
 }
 
+macro_rules! put_all {
+    ($to:ident; $($item:expr),*) => { $( $item.put($to); )* };
+}
+
 /// A struct by its fields, all of them.
 macro_rules! fields {
     ($($name:ident { $($field:ident),* $(,)? })*) => { $( impl Canonical for $name {
@@ -240,11 +244,11 @@ impl Canonical for SetPlan {
             by_age,
             dir_permissions,
         } = self;
-        (name.put(to), per_worker.put(to), dir.put(to), dirs.put(to), file_name.put(to));
-        (count.put(to), slots.put(to), insert.put(to), size.put(to), max_size.put(to));
-        (data.put(to), layout.put(to), memory.put(to), kept_open.map(Flags).put(to));
-        (empty.put(to), full.put(to), no_room.put(to));
-        (dir_ahead.put(to), subdirs_ahead.put(to), used_by.put(to), by_age.put(to), dir_permissions.put(to));
+        put_all!(to; name, per_worker, dir, dirs, file_name);
+        put_all!(to; count, slots, insert, size, max_size);
+        put_all!(to; data, layout, memory, kept_open.map(Flags));
+        put_all!(to; empty, full, no_room);
+        put_all!(to; dir_ahead, subdirs_ahead, used_by, by_age, dir_permissions);
     }
 }
 
@@ -272,9 +276,9 @@ impl Canonical for Plan {
             // Where a step stands in its file is not what happens.
             places: _,
         } = self;
-        (workers.put(to), engine.put(to), random.put(to), sets.put(to), phases.put(to), schedule.put(to));
-        (args.put(to), loops.put(to), mixes.put(to), eaches.put(to), paces.put(to), tables.put(to));
-        (ats.put(to), names.put(to), budgets.put(to), blocks.put(to), barriers.put(to));
+        put_all!(to; workers, engine, random, sets, phases, schedule);
+        put_all!(to; args, loops, mixes, eaches, paces, tables);
+        put_all!(to; ats, names, budgets, blocks, barriers);
         largest_block.put(to);
     }
 }

@@ -109,9 +109,21 @@ impl Sketch {
         let start = self.code.len();
         self.code.push(Instr::End);
         steps(self);
+        self.skip_here(start);
         self.code.push(Instr::LoopNext { id, head: start as Pc + 1 });
         self.code[start] = Instr::LoopStart { id, exit: self.code.len() as Pc };
         self.code.push(Instr::LoopEnd { id });
+    }
+
+    /// Where the guards of the steps since `start` lead, those of inner blocks excepted.
+    fn skip_here(&mut self, start: usize) {
+        let here = self.code.len() as Pc;
+        for instr in &self.code[start..] {
+            if let Instr::Op { args, .. } = instr {
+                let skip_to = &mut self.plan.args[*args as usize].skip_to;
+                *skip_to = if *skip_to == 0 { here } else { *skip_to };
+            }
+        }
     }
 
     pub fn until(&mut self, until: Until, steps: impl FnOnce(&mut Sketch)) {
@@ -133,6 +145,7 @@ impl Sketch {
         let start = self.code.len();
         self.code.push(Instr::End);
         steps(self);
+        self.skip_here(start);
         self.code[start] = Instr::EachStart { id, exit: self.code.len() as Pc };
         self.code.push(Instr::EachNext { id, head: start as Pc + 1 });
     }

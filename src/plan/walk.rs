@@ -237,7 +237,7 @@ impl<'a> Walk<'a> {
                 totals.seconds = totals.seconds.max(due);
             }
         }
-        let end = join(now, ways.into_values().reduce(|a, b| meet(a, b)));
+        let end = join(now, ways.into_values().reduce(meet));
         (totals, end.map_or_else(|| Levels::same(sets), |s| s.levels))
     }
 
