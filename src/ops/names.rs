@@ -15,8 +15,11 @@ const ORDER: Field = Field::new(
     Kind::Choice(&["oldest", "newest", "slot", "random"]),
     "in which order: oldest first (default), newest first, by slot, random",
 );
-const SUBDIRS: Field =
-    Field::new("subdirs", Kind::Bool, "every subdirectory of the set, one after the other, instead of its own directory");
+const SUBDIRS: Field = Field::new(
+    "subdirs",
+    Kind::Bool,
+    "every subdirectory of the set, one after the other, instead of its own directory",
+);
 const LIMIT: Field = Field::new("limit", Kind::Count, "at most so many");
 
 /// The words of `order:`.

@@ -1,5 +1,16 @@
-//! From a bound case to a plan: what will happen, with nothing left to decide.
+//! From a bound case to a plan: what will happen, with nothing left to decide. Also what can be
+//! told of a plan without running it: its listing, its needs, its identity.
 
+pub mod hash;
 pub mod instr;
+mod level;
+pub mod listing;
 pub mod lower;
+pub mod moments;
+pub mod needs;
+pub mod preflight;
 pub mod reading;
+#[cfg(test)]
+mod sketch;
+mod walk;
+mod words;

@@ -4,16 +4,13 @@
 //! against the JSON Schema made from the same tables. Knows no parameter's value: expressions
 //! are judged when they are evaluated.
 
-use super::diagnostic::{Diagnostic, Severity};
+use super::diagnostic::{self, Diagnostic, Severity};
 use super::language::{self, What};
 use super::literal;
 use super::names;
 use super::node::{Node, Place, Value};
 use super::schema;
 use super::shape::{Field, Kind, Verb};
-
-/// More mistakes than this in one file are not listed.
-const MOST_MISTAKES: usize = 200;
 
 /// Which kind of file a value is, by its first key: a suite has `suite`, all else is a profile.
 pub fn what_of(node: &Node) -> What {
@@ -25,8 +22,9 @@ pub fn what_of(node: &Node) -> What {
     }
 }
 
-/// Everything that is wrong with the structure; warnings are among it.
-pub fn check_structure(node: &Node, what: What, verbs: &[Verb]) -> Vec<Diagnostic> {
+/// Everything that is wrong with the structure; warnings are among it. The table of verbs is a
+/// static one, so that its schema is compiled once.
+pub fn check_structure(node: &Node, what: What, verbs: &'static [Verb]) -> Vec<Diagnostic> {
     let not_yet = language::NOT_YET.iter().any(|(key, _)| node.get(key).is_some());
     let sets: Vec<&str> = node
         .get("files")
@@ -38,7 +36,7 @@ pub fn check_structure(node: &Node, what: What, verbs: &[Verb]) -> Vec<Diagnosti
     if found.iter().all(|found| found.severity != Severity::Error) {
         found.extend(schema::issues(node, what, verbs));
     }
-    found.truncate(MOST_MISTAKES);
+    diagnostic::cut(&mut found);
     found
 }
 
@@ -178,7 +176,7 @@ impl Walk<'_> {
     }
 
     pub(super) fn push(&mut self, found: Diagnostic) {
-        if self.found.len() < MOST_MISTAKES {
+        if self.found.len() <= diagnostic::MOST_LISTED {
             self.found.push(found);
         }
     }

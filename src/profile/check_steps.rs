@@ -288,6 +288,10 @@ impl<'a> Walk<'a> {
     /// The verbs are listed once; the other messages of a file have the nearest one only.
     fn unknown_verb(&mut self, node: &Node, name: &str) -> Diagnostic {
         let found = Diagnostic::error("unknown-verb", &node.place, format!("unknown verb `{name}`"));
+        if language::VERBS_NOT_YET.contains(&name) {
+            let message = format!("`{name}` is not part of this version yet");
+            return Diagnostic::error("not-yet", &node.place, message);
+        }
         let known = self.names();
         match names::nearest(name, &known) {
             Some(near) => found.help(format!("did you mean `{near}`?")),

@@ -81,5 +81,19 @@ impl Diagnostic {
     }
 }
 
+/// How many mistakes of one file are listed: placing each reads the file once more.
+pub const MOST_LISTED: usize = 100;
+
+/// Cuts a list of mistakes of one file to [`MOST_LISTED`] and says so.
+pub fn cut(found: &mut Vec<Diagnostic>) {
+    if found.len() > MOST_LISTED {
+        found.truncate(MOST_LISTED);
+        found.push(Diagnostic {
+            severity: Severity::Note,
+            ..Diagnostic::general("more", format!("only the first {MOST_LISTED} mistakes are listed"))
+        });
+    }
+}
+
 /// What a step of loading gives: a value with perhaps some warnings, or every mistake found.
 pub type Checked<T> = Result<(T, Vec<Diagnostic>), Vec<Diagnostic>>;

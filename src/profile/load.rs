@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::decode::{decode, named};
-use super::diagnostic::{Checked, Diagnostic, Severity};
+use super::diagnostic::{self, Checked, Diagnostic, Severity};
 use super::locate;
 use super::node::{Node, Place, Value};
 use super::raw::{self, Raw};
@@ -17,8 +17,6 @@ use super::syntax;
 const LONGEST_KEY: usize = 200;
 /// How many bytes the pointers of all values may have together; only hostile files reach it.
 const LARGEST_POINTERS: usize = 64 << 20;
-/// More mistakes than this in one file are not listed.
-const MOST_MISTAKES: usize = 200;
 
 /// Reads one file. It is added to the sources also when it is refused, so that the messages can
 /// be shown. The value is a map; warnings come beside it.
@@ -45,7 +43,7 @@ pub fn load_file(sources: &mut Sources, name: &str, bytes: &[u8]) -> Checked<Nod
     }
     let mut cook = Cook { file, text, found, pointers: LARGEST_POINTERS, full: false };
     let node = cook.node(&raw, "");
-    cook.found.truncate(MOST_MISTAKES);
+    diagnostic::cut(&mut cook.found);
     if cook.full {
         cook.found.push(
             Diagnostic::error("alias-bomb", &root, "the aliases of the file unfold to too many values")

@@ -26,8 +26,13 @@ pub fn render(diagnostics: &[Diagnostic], sources: &Sources, colour: bool) -> St
             Group::with_title(level.primary_title(&*diagnostic.message).id(diagnostic.code));
         match (&span, &diagnostic.place) {
             (Some(span), _) => {
-                let text = sources.text(span.file);
-                let mut range = span.range.clone();
+                // Only the lines that are meant: a snippet is not looked for in the whole file.
+                let all = sources.text(span.file);
+                let start =
+                    all.get(..span.range.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+                let end = all.get(span.range.end..).and_then(|after| after.find('\n'));
+                let text = all.get(start..end.map_or(all.len(), |at| span.range.end + at)).unwrap_or("");
+                let mut range = span.range.start - start..span.range.end - start;
                 if range.is_empty() {
                     // A caret needs something on its own line to stand under.
                     let next = text.get(range.start..).and_then(|rest| rest.chars().next());
@@ -36,6 +41,7 @@ pub fn render(diagnostics: &[Diagnostic], sources: &Sources, colour: bool) -> St
                 group = group.element(
                     Snippet::source(text)
                         .path(sources.name(span.file))
+                        .line_start(span.line)
                         .annotation(AnnotationKind::Primary.span(range)),
                 );
             }

@@ -3,6 +3,9 @@
 //! They are published for editors and other tools, and every checked file is held against them.
 //! Any scalar may also be a text with `{{` in it, and null is the same as not written.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use schema_check::{Checker, Issue, IssueKind};
 use serde_json::{Map, Value as Json, json};
 
@@ -44,10 +47,31 @@ pub fn schema(what: What, verbs: &[Verb]) -> Json {
     Json::Object(root)
 }
 
+/// A compiled schema, and what it was compiled for.
+type Compiled = (What, *const [Verb], Rc<Checker>);
+
+thread_local! {
+    /// The schemas compiled so far: compiling one takes some 20 ms.
+    static COMPILED: RefCell<Vec<Compiled>> = const { RefCell::new(Vec::new()) };
+}
+
+fn compiled(what: What, verbs: &'static [Verb]) -> Result<Rc<Checker>, String> {
+    COMPILED.with_borrow_mut(|all| {
+        let same =
+            |entry: &&(What, *const [Verb], Rc<Checker>)| entry.0 == what && std::ptr::eq(entry.1, verbs);
+        if let Some((_, _, checker)) = all.iter().find(same) {
+            return Ok(Rc::clone(checker));
+        }
+        let checker = Rc::new(Checker::new(&schema(what, verbs))?);
+        all.push((what, verbs, Rc::clone(&checker)));
+        Ok(checker)
+    })
+}
+
 /// How a file differs from its schema, in the validator's own words: the net under the walk,
 /// which says the same better.
-pub(super) fn issues(node: &Node, what: What, verbs: &[Verb]) -> Vec<Diagnostic> {
-    let checker = match Checker::new(&schema(what, verbs)) {
+pub(super) fn issues(node: &Node, what: What, verbs: &'static [Verb]) -> Vec<Diagnostic> {
+    let checker = match compiled(what, verbs) {
         Ok(checker) => checker,
         Err(error) => {
             return vec![Diagnostic::general("schema", format!("the schema itself is wrong: {error}"))];
@@ -326,4 +350,46 @@ fn step(verbs: &[Verb]) -> Json {
         rules.push(json!({"if": when, "then": then}));
     }
     json!({"type": ["string", "array", "object"], "allOf": rules})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::load::load_file;
+    use super::super::source::Sources;
+    use super::*;
+
+    const VERBS: &[Verb] = &[Verb {
+        name: "write",
+        group: "data",
+        doc: "Writes.",
+        object: Some(Kind::Size),
+        bare: false,
+        args: &[Field::new("block", Kind::Size, "bytes in one operation")],
+    }];
+
+    fn found(step: &str) -> Vec<String> {
+        let text = format!(
+            "profile: x\nversion: 1.0.0\ntitle: X\nsummary: x\nphases: [{{phase: go, steps: [{step}]}}]\n\
+             results: [{{name: A, value: go.seconds, better: lower}}]\n"
+        );
+        let mut sources = Sources::new();
+        let (node, _) = load_file(&mut sources, "x", text.as_bytes()).expect("it is YAML");
+        issues(&node, What::Profile, VERBS)
+            .iter()
+            .map(|one| format!("{} {}", one.code, one.place.as_ref().map_or("", |place| &place.pointer)))
+            .collect()
+    }
+
+    #[test]
+    fn a_step_is_held_against_its_own_verb_and_errors_stand_at_their_place() {
+        assert!(found("{write: 4k, block: 512, label: a}").is_empty());
+        assert!(found("[{write: \"{{ a }}\"}, {steps: [{write: 1}], repeat: 3}]").is_empty());
+        assert_eq!(found("{write: 4k, blok: 512}"), ["unknown-key /phases/0/steps/0"]);
+        assert_eq!(found("{write: 4k, block: [1]}"), ["wrong-type /phases/0/steps/0/block"]);
+        assert_eq!(found("{write: 4k, block: -1}"), ["out-of-range /phases/0/steps/0/block"]);
+        assert_eq!(found("{steps: [{write: big}]}"), ["schema /phases/0/steps/0/steps/0/write"]);
+        assert_eq!(found("{label: a}"), ["schema /phases/0/steps/0"]);
+        assert_eq!(found("write"), ["invalid-choice /phases/0/steps/0"]);
+        assert!(!found("{write: 4k, mix: [{write: 1}]}").is_empty());
+    }
 }

@@ -88,8 +88,10 @@ pub struct Shared {
     pub pools: Vec<Option<Mutex<Pool>>>,
     /// Barriers that steps meet at.
     pub barriers: Vec<Gate>,
-    /// Everyone: between the parts of a phase.
+    /// Everyone and the leader: between the parts of a phase.
     pub gate: Gate,
+    /// The workers alone: the last one to come releases all into a phase, and ends it.
+    pub line: Gate,
     /// Operations done so far and bytes moved, updated a few times a second by each worker.
     pub ops: AtomicU64,
     pub bytes: AtomicU64,
@@ -111,7 +113,8 @@ impl Shared {
                 })
                 .collect(),
             barriers: (0..plan.barriers).map(|_| Gate::default()).collect(),
-            gate: Gate::new(plan.workers as usize),
+            gate: Gate::new(plan.workers as usize + 1),
+            line: Gate::new(plan.workers as usize),
             ops: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             ranks: RankTables::default(),

@@ -110,8 +110,6 @@ pub fn run<O: Os>(
         released: AtomicU64::new(0),
         fault: Mutex::new(None),
     };
-    // The leader is the calling thread; it takes part in every meeting.
-    shared.gate.reset(plan.workers as usize + 1);
     let own_tables = Mutex::new(true);
     std::thread::scope(|scope| {
         let mut started = 0;
@@ -145,6 +143,7 @@ pub fn run<O: Os>(
         }
         for _ in started..plan.workers {
             shared.gate.leave();
+            shared.line.leave();
         }
         lead(plan, shared, &meeting, watcher);
     });
@@ -188,9 +187,9 @@ fn lead(plan: &Plan, shared: &Shared, meeting: &Meeting, watcher: &dyn Watcher) 
             budget.store(0, Ordering::Relaxed);
         }
         *lock(&meeting.task) = Task::Phase(phase);
-        shared.gate.meet(|| {}); // the order is read
-        shared.gate.meet(|| {}); // released
-        shared.gate.meet(|| {}); // all have ended
+        lock(&meeting.runs).push(PhaseRun { phase, released: 0, window: None, workers: Vec::new() });
+        shared.gate.meet(|| {}); // the task is read
+        shared.gate.meet(|| {}); // all have ended and said what they did
         !shared.aborted()
     };
     follow(&plan.schedule, &mut step);
@@ -284,17 +283,11 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
         }
         // Virtual clocks differ between workers; all go on from the latest.
         meeting.released.fetch_max(worker.os.now(), Ordering::AcqRel);
-        shared.gate.meet(|| {
+        shared.line.meet(|| {
             if mark {
                 worker.os.mark(&mark_text("begin", &phase.name));
             }
             meeting.released.fetch_max(worker.os.now(), Ordering::AcqRel);
-            lock(&meeting.runs).push(PhaseRun {
-                phase: phase_id,
-                released: 0,
-                window: None,
-                workers: Vec::new(),
-            });
         });
         let released = meeting.released.load(Ordering::Acquire);
         if let Some(group_id) = group {
@@ -314,7 +307,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
             worker.report_progress();
         }
         let left = worker.now;
-        shared.gate.meet(|| {
+        shared.line.meet(|| {
             if mark {
                 worker.os.mark(&mark_text("end", &phase.name));
             }
@@ -340,6 +333,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
                 run.workers.push(done);
             }
         }
+        shared.gate.meet(|| {});
     }
     worker.close_all();
 }

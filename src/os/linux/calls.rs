@@ -44,6 +44,16 @@ pub fn owned(fd: Fd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
+/// A descriptor held for the length of one call, between `open` and `close` and nothing else:
+/// an `OwnedFd` asks one question more before it closes, in builds with debug assertions.
+pub struct Held(pub Fd);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = close(self.0);
+    }
+}
+
 // --- opening -------------------------------------------------------------------------------
 
 /// Argument of `openat2` (`struct open_how` of linux/openat2.h, version 0, 24 bytes).
@@ -173,11 +183,11 @@ pub fn lock(fd: Fd, kind: Lock, offset: u64, len: u64) -> Call<()> {
         Lock::Unlock => libc::F_UNLCK,
     };
     // SAFETY: all-zero is a valid flock structure.
-    let mut range: libc::flock64 = unsafe { std::mem::zeroed() };
+    let mut range: libc::flock = unsafe { std::mem::zeroed() };
     range.l_type = kind as _;
     range.l_whence = libc::SEEK_SET as _;
-    range.l_start = offset as i64;
-    range.l_len = len as i64;
+    range.l_start = offset as libc::off_t;
+    range.l_len = len as libc::off_t;
     // SAFETY: `range` lives through the call.
     retry(|| done(unsafe { libc::fcntl(fd, libc::F_SETLKW, &range) }))
 }
@@ -213,11 +223,19 @@ fn stat_of(stat: &libc::stat64) -> Stat {
     }
 }
 
+/// `fstat`. Asked of the kernel itself where its structure is the C library's: some versions of
+/// that make it an `fstatat` with an empty name, which older kernels take twice as long for.
 #[inline]
 pub fn raw_fstat(fd: Fd) -> Call<libc::stat64> {
-    let mut stat = std::mem::MaybeUninit::uninit();
+    let mut stat = std::mem::MaybeUninit::<libc::stat64>::uninit();
     // SAFETY: the kernel fills the structure; it is read only where the call succeeded.
-    unsafe { done(libc::fstat64(fd, stat.as_mut_ptr())).map(|()| stat.assume_init()) }
+    unsafe {
+        #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_pointer_width = "64"))]
+        let returned = libc::syscall(libc::SYS_fstat, fd, stat.as_mut_ptr());
+        #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_pointer_width = "64")))]
+        let returned = libc::fstat64(fd, stat.as_mut_ptr());
+        done(returned).map(|()| stat.assume_init())
+    }
 }
 
 #[inline]
@@ -314,12 +332,11 @@ pub fn fchmodat2(dir: Fd, name: &CStr, mode: u32) -> Call<()> {
 /// through the descriptor's link under /proc (of the thread: workers have tables of their own).
 /// `EOPNOTSUPP` for a symbolic link, as above.
 pub fn chmod_through_proc(dir: Fd, name: &CStr, mode: u32) -> Call<()> {
-    use std::os::fd::AsRawFd;
-    let file = owned(openat(dir, name, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0)?);
-    if fstat(file.as_raw_fd())?.symlink {
+    let file = Held(openat(dir, name, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0)?);
+    if fstat(file.0)?.symlink {
         return Err(Errno(libc::EOPNOTSUPP));
     }
-    let path = std::ffi::CString::new(format!("/proc/thread-self/fd/{}", file.as_raw_fd()))
+    let path = std::ffi::CString::new(format!("/proc/thread-self/fd/{}", file.0))
         .map_err(|_| Errno(libc::EINVAL))?;
     // SAFETY: path ends in NUL.
     done(unsafe { libc::chmod(path.as_ptr(), mode as libc::mode_t) })
@@ -346,8 +363,7 @@ pub fn show(text: &CStr) {
 
 /// Drops the clean page cache and unused directory entries and inodes of the machine.
 pub fn drop_caches() -> Call<()> {
-    use std::os::fd::AsRawFd;
     let control = openat(libc::AT_FDCWD, c"/proc/sys/vm/drop_caches", libc::O_WRONLY | libc::O_CLOEXEC, 0)?;
-    let control = owned(control);
-    super::data::write(control.as_raw_fd(), b"3").map(|_| ())
+    let control = Held(control);
+    super::data::write(control.0, b"3").map(|_| ())
 }

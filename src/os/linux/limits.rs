@@ -12,19 +12,22 @@ use crate::os::machine::Call;
 /// What `getrlimit(2)` and `setrlimit(2)` list; `EPERM` where the hard limit is above what the
 /// kernel allows (`fs.nr_open`).
 pub fn raise_descriptor_limit() -> Call<(u64, u64)> {
-    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel fills the structure, which lives through the call.
-    if unsafe { libc::getrlimit64(libc::RLIMIT_NOFILE, &mut limit) } == -1 {
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == -1 {
         return Err(last());
     }
     if limit.rlim_cur < limit.rlim_max {
         limit.rlim_cur = limit.rlim_max;
         // SAFETY: the structure lives through the call.
-        if unsafe { libc::setrlimit64(libc::RLIMIT_NOFILE, &limit) } == -1 {
+        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) } == -1 {
             return Err(last());
         }
     }
-    Ok((limit.rlim_cur, limit.rlim_max))
+    // The fields' types differ between processors.
+    #[allow(clippy::unnecessary_cast)]
+    let limits = (limit.rlim_cur as u64, limit.rlim_max as u64);
+    Ok(limits)
 }
 
 /// Makes a write beyond the file size limit (`ulimit -f`) fail with `EFBIG` instead of ending

@@ -13,9 +13,12 @@ pub mod probe;
 pub mod removal;
 pub mod resolve;
 pub mod rundir;
+#[cfg(test)]
+pub mod testing;
 pub mod worker;
 
-pub use clock::Clock;
+pub use clock::{Clock, Drift};
 pub use limits::{ignore_file_size_signal, is_root, raise_descriptor_limit};
+pub use removal::Left;
 pub use rundir::{Cleaned, CleanedState, RunDir, clean};
 pub use worker::{Context, Linux};

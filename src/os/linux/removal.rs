@@ -196,6 +196,7 @@ pub fn entries(mut bytes: &[u8]) -> impl Iterator<Item = (&CStr, u8)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::Mounted;
     use super::*;
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -326,7 +327,7 @@ mod tests {
         let mount = dir.path().join("a/mount");
         fs::create_dir_all(&mount).unwrap();
         fs::write(dir.path().join("a/file"), "").unwrap();
-        let Some(mounted) = Mounted::tmpfs(&mount) else {
+        let Some(mounted) = Mounted::tmpfs(&mount, c"size=64k") else {
             eprintln!("skipped: mounting a file system is not permitted here");
             return;
         };
@@ -337,25 +338,5 @@ mod tests {
         assert!(mount.join("precious").exists() && !dir.path().join("a/file").exists());
         drop(mounted);
         assert_eq!(empty_path(dir.path()), []);
-    }
-
-    struct Mounted(std::ffi::CString);
-
-    impl Mounted {
-        fn tmpfs(path: &Path) -> Option<Mounted> {
-            use std::os::unix::ffi::OsStrExt;
-            let point = std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap();
-            let kind = c"tmpfs".as_ptr();
-            // SAFETY: all texts end in NUL.
-            let done = unsafe { libc::mount(kind, point.as_ptr(), kind, 0, c"size=64k".as_ptr().cast()) };
-            (done == 0).then_some(Mounted(point))
-        }
-    }
-
-    impl Drop for Mounted {
-        fn drop(&mut self) {
-            // SAFETY: the path ends in NUL.
-            unsafe { libc::umount2(self.0.as_ptr(), libc::MNT_DETACH) };
-        }
     }
 }

@@ -5,11 +5,10 @@
 //! name get the name's parent resolved in the same way first. A bare name needs no care: its
 //! directory is an open descriptor, so nothing above it can be swapped.
 
-use super::calls;
+use super::calls::{self, Held};
 use crate::os::machine::{Call, Errno, Fd};
 use crate::os::path::{self, NAME_MAX, PATH_MAX};
 use std::ffi::CStr;
-use std::os::fd::{AsRawFd, OwnedFd};
 
 const BENEATH: u64 = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS;
 const PARENT: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
@@ -29,7 +28,7 @@ impl Resolver {
     pub fn probe(dir: Fd) -> Resolver {
         match calls::openat2(dir, c".", PARENT, 0, BENEATH) {
             Ok(fd) => {
-                drop(calls::owned(fd));
+                drop(Held(fd));
                 Resolver::Kernel
             }
             Err(_) => Resolver::Walk,
@@ -54,6 +53,12 @@ impl Resolver {
         let bare = path::is_bare(path)?;
         match self {
             Resolver::Kernel => calls::openat2(dir, path, flags | libc::O_CLOEXEC, mode, BENEATH),
+            // Older kernels made a file and then complained that it was no directory.
+            Resolver::Walk
+                if flags & (libc::O_CREAT | libc::O_DIRECTORY) == libc::O_CREAT | libc::O_DIRECTORY =>
+            {
+                Err(Errno(libc::EINVAL))
+            }
             Resolver::Walk if bare => open_last(dir, path, flags, mode),
             Resolver::Walk => walk(dir, path, flags, mode),
         }
@@ -68,7 +73,7 @@ impl Resolver {
         }
         let cut = path::cut(path);
         let parent = self.parent(dir, cut.parent)?;
-        call(parent.as_ref().map_or(dir, AsRawFd::as_raw_fd), tail(path, cut.at)?)
+        call(parent.as_ref().map_or(dir, |parent| parent.0), tail(path, cut.at)?)
     }
 
     /// The same for calls that follow a name with a slash behind it even where they were asked
@@ -82,19 +87,19 @@ impl Resolver {
         if !path::cut(path).slash {
             return self.at(dir, path, call);
         }
-        let directory = calls::owned(self.open(dir, path, PARENT, 0)?);
-        call(directory.as_raw_fd(), c".")
+        let directory = Held(self.open(dir, path, PARENT, 0)?);
+        call(directory.0, c".")
     }
 
     /// Opens the part of a path before its last name; `None` where there is none.
-    fn parent(self, dir: Fd, parent: &[u8]) -> Call<Option<OwnedFd>> {
+    fn parent(self, dir: Fd, parent: &[u8]) -> Call<Option<Held>> {
         if parent.is_empty() {
             return Ok(None);
         }
         match self {
             Resolver::Kernel => {
                 let path = Text::<PATH_MAX>::new(parent)?;
-                calls::openat2(dir, path.as_c_str()?, PARENT, 0, BENEATH).map(|fd| Some(calls::owned(fd)))
+                calls::openat2(dir, path.as_c_str()?, PARENT, 0, BENEATH).map(|fd| Some(Held(fd)))
             }
             Resolver::Walk => walk_down(dir, parent),
         }
@@ -110,12 +115,13 @@ fn tail(path: &CStr, at: usize) -> Call<&CStr> {
 fn walk(dir: Fd, path: &CStr, flags: i32, mode: u32) -> Call<Fd> {
     let cut = path::cut(path);
     let parent = walk_down(dir, cut.parent)?;
-    let at = parent.as_ref().map_or(dir, AsRawFd::as_raw_fd);
+    let at = parent.as_ref().map_or(dir, |parent| parent.0);
     if !cut.slash {
         return open_last(at, tail(path, cut.at)?, flags, mode);
     }
     if flags & libc::O_CREAT != 0 {
-        return Err(Errno(libc::EISDIR));
+        // Unless there is no directory to begin with.
+        return calls::statat(at, c".").and(Err(Errno(libc::EISDIR)));
     }
     // Without its slash, which would make the kernel follow it.
     let name = Text::<{ NAME_MAX + 1 }>::new(cut.last)?;
@@ -123,12 +129,12 @@ fn walk(dir: Fd, path: &CStr, flags: i32, mode: u32) -> Call<Fd> {
 }
 
 /// Opens one directory after the other; `None` where there are no components.
-fn walk_down(dir: Fd, path: &[u8]) -> Call<Option<OwnedFd>> {
-    let mut at: Option<OwnedFd> = None;
+fn walk_down(dir: Fd, path: &[u8]) -> Call<Option<Held>> {
+    let mut at: Option<Held> = None;
     for component in path::components(path) {
         let name = Text::<{ NAME_MAX + 1 }>::new(component)?;
-        let above = at.as_ref().map_or(dir, AsRawFd::as_raw_fd);
-        at = Some(calls::owned(open_last(above, name.as_c_str()?, PARENT, 0)?));
+        let above = at.as_ref().map_or(dir, |at| at.0);
+        at = Some(Held(open_last(above, name.as_c_str()?, PARENT, 0)?));
     }
     Ok(at)
 }
@@ -143,11 +149,12 @@ fn open_last(dir: Fd, name: &CStr, flags: i32, mode: u32) -> Call<Fd> {
         }
         // O_PATH with O_NOFOLLOW opens the symbolic link itself: fine where that was asked for.
         Ok(fd) if flags & (libc::O_PATH | libc::O_NOFOLLOW | libc::O_DIRECTORY) == libc::O_PATH => {
-            let file = calls::owned(fd);
-            match calls::fstat(fd)?.symlink {
-                true => Err(Errno(libc::ELOOP)),
-                false => Ok(std::os::fd::IntoRawFd::into_raw_fd(file)),
+            let refused = calls::fstat(fd).map(|stat| stat.symlink);
+            if refused == Ok(false) {
+                return Ok(fd);
             }
+            drop(Held(fd));
+            Err(refused.err().unwrap_or(Errno(libc::ELOOP)))
         }
         answer => answer,
     }

@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// Bytes of one block, the unit in which space is given out.
 pub const BLOCK: u64 = 4096;
 
+/// Largest file in bytes: that of ext4 with blocks of 4 KiB. No range may go beyond it.
+pub const LARGEST: u64 = (1 << 44) - 4096;
+
 /// Bytes from `start` up to `end` that one recipe made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
@@ -93,6 +96,10 @@ impl Content {
     pub fn set(&mut self, start: u64, end: u64, recipe: Recipe) -> u64 {
         if let Some(added) = self.extend(start, end, recipe, u64::MAX) {
             return added;
+        }
+        if matches!(self, Content::Many(_)) && self.many().overwrite(start, end, recipe) {
+            self.simplify();
+            return 0;
         }
         let added = self.cost(start, end);
         if let Content::One(old, known) = self
@@ -206,6 +213,30 @@ impl Many {
         before.into_iter().chain(rest).map(|(start, extent)| (*start, *extent))
     }
 
+    /// A write that stays within one extent, the usual one in a file that is full: true where
+    /// this was one, and it is done.
+    fn overwrite(&mut self, start: u64, end: u64, recipe: Recipe) -> bool {
+        let Some((&from, (to, known))) = self.map.range_mut(..=start).next_back() else { return false };
+        let (until, known) = (std::mem::replace(to, (*to).min(start)), *known);
+        if until < end || known == recipe {
+            *to = until;
+            return until >= end;
+        }
+        if from == start {
+            self.map.remove(&from);
+        }
+        if until > end {
+            self.map.insert(end, (until, known));
+        }
+        if from < start && until > end {
+            // Between two parts of another recipe: nothing to join.
+            self.map.insert(start, (end, recipe));
+        } else {
+            self.insert(start, end, recipe);
+        }
+        true
+    }
+
     /// Removes a range from the extents; the count of blocks is the caller's.
     fn cut(&mut self, start: u64, end: u64) {
         let hit: Vec<_> = self.over(start, end).collect();
@@ -258,7 +289,7 @@ mod tests {
         assert!(matches!(content, Content::One(10_000, Recipe::Text)));
         assert_eq!(content.set(0, 20_000, Recipe::Zero), 2);
         assert!(matches!(content, Content::One(20_000, Recipe::Zero)));
-        assert_eq!(content.clear(0, 1 << 40), 5);
+        assert_eq!(content.clear(0, LARGEST), 5);
         assert!(matches!(content, Content::Empty));
     }
 

@@ -2,12 +2,9 @@
 //!
 //! Which descriptor stands for which inode, and whether it may be written, the worker has seen to.
 
-use super::content::BLOCK;
+use super::content::{BLOCK, LARGEST};
 use super::disk::{Body, Disk, Ino};
 use crate::os::machine::{Call, Errno, Recipe, Space};
-
-/// Largest file in bytes: that of ext4 with blocks of 4 KiB.
-const LARGEST: u64 = (1 << 44) - 4096;
 
 impl Disk {
     /// Bytes that a read gets.
@@ -62,7 +59,7 @@ impl Disk {
         }
         let inode = self.inode_mut(ino)?;
         let Body::File(content) = &mut inode.body else { return Err(Errno(libc::EINVAL)) };
-        let freed = content.clear(size, u64::MAX);
+        let freed = content.clear(size, LARGEST);
         inode.size = size;
         self.blocks_used -= freed;
         Ok(())

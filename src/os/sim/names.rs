@@ -50,6 +50,13 @@ impl Disk {
         Ok(Last { dir: at, name, slash })
     }
 
+    /// The same for paths that are resolved before a call with two of them; a single name is
+    /// left to the call itself. This decides which of two errors is seen.
+    fn early<'a>(&self, dir: Ino, path: &'a CStr) -> Call<Option<Last<'a>>> {
+        let single = path::is_bare(path)? || path::cut(path).parent.is_empty();
+        if single { Ok(None) } else { self.last(dir, path).map(Some) }
+    }
+
     /// One name in one directory.
     fn find(&self, dir: Ino, name: &[u8]) -> Call<Option<Ino>> {
         if name == b"." {
@@ -78,12 +85,12 @@ impl Disk {
     /// Finds or makes what is to be opened, and counts the descriptor.
     pub fn open(&mut self, dir: Ino, path: &CStr, flags: i32, direct: Direct) -> Call<Ino> {
         let create = flags & libc::O_CREAT != 0;
+        if create && flags & libc::O_DIRECTORY != 0 {
+            return Err(Errno(libc::EINVAL));
+        }
         let last = self.last(dir, path)?;
         if flags & libc::O_TMPFILE == libc::O_TMPFILE {
             return Err(Errno(libc::EOPNOTSUPP));
-        }
-        if create && flags & libc::O_DIRECTORY != 0 {
-            return Err(Errno(libc::EINVAL));
         }
         if create && last.slash {
             return Err(EISDIR);
@@ -152,12 +159,13 @@ impl Disk {
     }
 
     pub fn symlink(&mut self, target: &CStr, dir: Ino, path: &CStr) -> Call<()> {
-        let last = self.last(dir, path)?;
+        let early = self.early(dir, path)?;
         match target.count_bytes() {
             0 => return Err(ENOENT),
             PATH_MAX.. => return Err(Errno(libc::ENAMETOOLONG)),
             _ => {}
         }
+        let last = early.map_or_else(|| self.last(dir, path), Ok)?;
         if self.find(last.dir, last.name)?.is_some() {
             return Err(EEXIST);
         }
@@ -173,13 +181,15 @@ impl Disk {
     }
 
     pub fn link(&mut self, dir: Ino, from: &CStr, to_dir: Ino, to: &CStr) -> Call<()> {
-        let from = self.last(dir, from)?;
-        if from.slash {
-            let ino = self.find(from.dir, from.name)?.ok_or(ENOENT)?;
+        let early = self.early(dir, from)?;
+        if from.to_bytes().ends_with(b"/") {
+            let ino = self.object(dir, from)?;
             self.directory(ino)?;
         }
-        let to = self.last(to_dir, to)?;
+        let early_to = self.early(to_dir, to)?;
+        let from = early.map_or_else(|| self.last(dir, from), Ok)?;
         let ino = self.find(from.dir, from.name)?.ok_or(ENOENT)?;
+        let to = early_to.map_or_else(|| self.last(to_dir, to), Ok)?;
         if self.find(to.dir, to.name)?.is_some() {
             return Err(EEXIST);
         }
@@ -193,8 +203,9 @@ impl Disk {
     }
 
     pub fn rename(&mut self, dir: Ino, from: &CStr, to_dir: Ino, to: &CStr) -> Call<()> {
-        let from = self.last(dir, from)?;
-        let to = self.last(to_dir, to)?;
+        let (early, early_to) = (self.early(dir, from)?, self.early(to_dir, to)?);
+        let from = early.map_or_else(|| self.last(dir, from), Ok)?;
+        let to = early_to.map_or_else(|| self.last(to_dir, to), Ok)?;
         if from.is_dot() || to.is_dot() {
             return Err(Errno(libc::EBUSY));
         }

@@ -336,7 +336,7 @@ impl Os for Sim {
     fn copy_range(&mut self, from: Fd, at: u64, to: Fd, to_at: u64, len: usize) -> Call<usize> {
         let detail = || Detail::Copy(at, to_at, len as u64);
         self.call(Op::CopyRange, About::Files(from, to), detail, |sim| {
-            let (source, target) = (sim.file(from)?, sim.file(to)?);
+            let (source, target) = (sim.real(from)?, sim.real(to)?);
             let mut disk = sim.shared.disk();
             for ino in [source.ino, target.ino] {
                 if matches!(disk.inode(ino)?.body, Body::Directory(_)) {

@@ -43,7 +43,8 @@ impl Lower {
             Object::Word(detail) => match object.text().and_then(detail) {
                 Some(detail) => args.detail = detail,
                 None => {
-                    let message = format!("{} is not one of the words of {}", object.value.described(), row.verb.name);
+                    let message =
+                        format!("{} is not one of the words of {}", object.value.described(), row.verb.name);
                     self.problem(Diagnostic::error("unknown-word", &object.place, message));
                 }
             },
@@ -51,7 +52,14 @@ impl Lower {
     }
 
     /// Which set the step works on: its object, `in:`, or the set of the file opened last.
-    fn choose_set(&mut self, program: &mut Program, args: &mut Args, node: &Node, row: &Row, object: Option<&Node>) {
+    fn choose_set(
+        &mut self,
+        program: &mut Program,
+        args: &mut Args,
+        node: &Node,
+        row: &Row,
+        object: Option<&Node>,
+    ) {
         let by_object = object.filter(|_| matches!(row.object, Object::Set));
         let named = by_object.or_else(|| node.get("in"));
         let takes_set = matches!(row.object, Object::Set) || row.needs_open;
@@ -103,7 +111,11 @@ impl Lower {
         if let Some(n) = node.get("block") {
             args.block = Some(self.draw(n));
             if args.block == Some(Draw::Const(0)) {
-                self.problem(Diagnostic::error("invalid-block", &n.place, "a block of no bytes moves nothing"));
+                self.problem(Diagnostic::error(
+                    "invalid-block",
+                    &n.place,
+                    "a block of no bytes moves nothing",
+                ));
             }
         }
         if let Some(n) = node.get("at") {
@@ -129,7 +141,9 @@ impl Lower {
                 );
             }
         }
-        for (key, words) in [("order", crate::ops::names::order as fn(&str) -> _), ("how", crate::ops::space::space)] {
+        for (key, words) in
+            [("order", crate::ops::names::order as fn(&str) -> _), ("how", crate::ops::space::space)]
+        {
             if let Some(detail) = node.get(key).and_then(Node::text).and_then(words) {
                 args.detail = detail;
             }
@@ -239,7 +253,9 @@ impl Lower {
             && let Some(data_use) = self.data_use.get_mut(usize::from(id))
         {
             match row.verb.name {
-                "read" | "fsync" | "fdatasync" | "advise" | "seek" | "get_xattr" | "stat" => data_use.0 = true,
+                "read" | "fsync" | "fdatasync" | "advise" | "seek" | "get_xattr" | "stat" => {
+                    data_use.0 = true
+                }
                 "close" => {}
                 _ => data_use.1 = true,
             }

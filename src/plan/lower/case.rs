@@ -155,7 +155,10 @@ fn finish_sets(lower: &mut Lower, body: &Node) {
             let kept = set.kept_open.unwrap_or(0);
             set.kept_open = Some(kept | access);
             if set.count == 0 {
-                let message = format!("steps use files of {} that nothing opens, and it has none at the start", set.name);
+                let message = format!(
+                    "steps use files of {} that nothing opens, and it has none at the start",
+                    set.name
+                );
                 lower.problem(
                     Diagnostic::error("nothing-open", &node.place, message)
                         .help("give it `count: 1` and a `size`, or create and open files by steps"),
@@ -178,7 +181,10 @@ fn finish_sets(lower: &mut Lower, body: &Node) {
             other.dir == set.dir && other.file_name == set.file_name && !other.memory && !set.memory
         });
         if let Some(other) = same {
-            let message = format!("the files of {} and {} have the same names in the same directory", other.name, set.name);
+            let message = format!(
+                "the files of {} and {} have the same names in the same directory",
+                other.name, set.name
+            );
             lower.problem(
                 Diagnostic::error("same-names", &node.place, message)
                     .help("give one of them a `dir` or another `name`"),

@@ -112,7 +112,11 @@ impl Lower {
             );
         }
         if let Some(Until::Steady { .. }) = words.as_ref().map(|w| w.until) {
-            self.problem(Diagnostic::error("inner-steady", &node.place, "steadiness ends a whole phase, not a block"));
+            self.problem(Diagnostic::error(
+                "inner-steady",
+                &node.place,
+                "steadiness ends a whole phase, not a block",
+            ));
         }
     }
 

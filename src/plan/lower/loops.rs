@@ -158,7 +158,9 @@ impl Lower {
         let exit = program.emit(Instr::LoopEnd { id });
         program.code[start as usize] = Instr::LoopStart { id, exit };
         // Where no data moves, operations of any kind count.
-        if let Some(LoopPlan { until: Until::Ops { data, .. }, .. }) = self.plan.loops.get_mut(usize::from(id)) {
+        if let Some(LoopPlan { until: Until::Ops { data, .. }, .. }) =
+            self.plan.loops.get_mut(usize::from(id))
+        {
             let moves = |instr: &Instr| match instr {
                 Instr::Op { op, .. } => crate::ops::rows()
                     .nth(usize::from(*op))

@@ -39,14 +39,20 @@ impl Lower {
     fn plain_loop(&mut self, words: &LoopWords, node: &Node) {
         if words.ramp > 0 || words.pace.is_some() {
             self.problem(
-                Diagnostic::error("invalid-loop", &node.place, "a loop over phases has neither ramp nor rate")
-                    .help("give them to a phase inside"),
+                Diagnostic::error(
+                    "invalid-loop",
+                    &node.place,
+                    "a loop over phases has neither ramp nor rate",
+                )
+                .help("give them to a phase inside"),
             );
         }
         if !matches!(words.until, Until::Times(_) | Until::Time(_)) {
-            self.problem(
-                Diagnostic::error("invalid-loop", &node.place, "a loop over phases ends by `repeat` or `for`"),
-            );
+            self.problem(Diagnostic::error(
+                "invalid-loop",
+                &node.place,
+                "a loop over phases ends by `repeat` or `for`",
+            ));
         }
     }
 

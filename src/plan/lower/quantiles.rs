@@ -13,13 +13,19 @@ fn table(quantile: impl Fn(f64) -> f64) -> Table {
     let value = |p: f64| quantile(p).max(0.0).min(u64::MAX as f64 / 4.0).round() as u64;
     // The end of an unbounded tail is cut in the middle of its last interval: one in two million.
     let last = 1.0 - 0.5 / (n * n);
-    let tail: Vec<u64> = (0..=INTERVALS)
-        .map(|i| value((1.0 - 1.0 / n + i as f64 / (n * n)).min(last)))
-        .collect();
+    let tail: Vec<u64> =
+        (0..=INTERVALS).map(|i| value((1.0 - 1.0 / n + i as f64 / (n * n)).min(last))).collect();
     let mut values: Vec<u64> = (0..INTERVALS).map(|i| value(i as f64 / n)).collect();
     values.push(tail[INTERVALS]);
     rising(&mut values);
-    Table::Quantiles { values, tail: { let mut tail = tail; rising(&mut tail); tail } }
+    Table::Quantiles {
+        values,
+        tail: {
+            let mut tail = tail;
+            rising(&mut tail);
+            tail
+        },
+    }
 }
 
 /// Rounding must not make a later point smaller.

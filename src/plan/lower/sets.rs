@@ -29,9 +29,9 @@ impl Lower {
             None => vec![self.name(vec![Segment::Literal(name.as_bytes().to_vec())])],
         };
         let dirs = node.get("dirs").and_then(|n| self.dirs(n));
-        let flags = node.get("flags").map(|n| {
-            n.items().iter().filter_map(Node::text).fold(0, |all, word| all | flag(word))
-        });
+        let flags = node
+            .get("flags")
+            .map(|n| n.items().iter().filter_map(Node::text).fold(0, |all, word| all | flag(word)));
         if let (Some(slots), true) = (slots, count > 0)
             && slots < count
         {
@@ -42,8 +42,12 @@ impl Lower {
         if !self.numbered(file_name) && (count > 1 || slots.is_some_and(|s| s > 1)) {
             let place = node.get("name").unwrap_or(node);
             self.problem(
-                Diagnostic::error("same-names", &place.place, format!("every file of {name} would have the same name"))
-                    .help("put {n} into it, for example \"{n:04}\""),
+                Diagnostic::error(
+                    "same-names",
+                    &place.place,
+                    format!("every file of {name} would have the same name"),
+                )
+                .help("put {n} into it, for example \"{n:04}\""),
             );
         }
         let guards = node.get("guards");

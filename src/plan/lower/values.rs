@@ -145,7 +145,9 @@ impl Lower {
                     let stride = units::size(stride);
                     return At::Stride(self.or(stride, 0));
                 }
-                [(key, choices)] if key == "weighted" && choices.entries().iter().any(|(k, _)| at_word(k).is_some()) => {
+                [(key, choices)]
+                    if key == "weighted" && choices.entries().iter().any(|(k, _)| at_word(k).is_some()) =>
+                {
                     return self.weighted_at(choices);
                 }
                 _ => {}
@@ -169,9 +171,13 @@ impl Lower {
                     Err(_) => {
                         let words = ["next", "random", "permuted", "start", "end"];
                         self.problem(
-                            Diagnostic::error("invalid-place", &weight.place, format!("{key} is no place in a file"))
-                                .at_key()
-                                .help(did_you_mean(key, &words)),
+                            Diagnostic::error(
+                                "invalid-place",
+                                &weight.place,
+                                format!("{key} is no place in a file"),
+                            )
+                            .at_key()
+                            .help(did_you_mean(key, &words)),
                         );
                         continue;
                     }
@@ -219,9 +225,11 @@ impl Lower {
             return Recipe::Mixed { compressible, duplicate };
         }
         let message = format!("{} is no kind of data", node.value.described());
-        self.problem(Diagnostic::error("invalid-data", &node.place, message).help(
-            "there are random, zero, text, read, {byte: a} and {compressible: 50%, duplicate: 20%}",
-        ));
+        self.problem(
+            Diagnostic::error("invalid-data", &node.place, message).help(
+                "there are random, zero, text, read, {byte: a} and {compressible: 50%, duplicate: 20%}",
+            ),
+        );
         Recipe::Random
     }
 
@@ -285,7 +293,8 @@ impl Lower {
                 None => {
                     let message = format!("{} is no error of this system", item.value.described());
                     self.problem(
-                        Diagnostic::error("unknown-error", &item.place, message).help("for example ENOENT or EEXIST"),
+                        Diagnostic::error("unknown-error", &item.place, message)
+                            .help("for example ENOENT or EEXIST"),
                     );
                 }
             }
