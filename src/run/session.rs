@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::case::{self, Counted, Job};
 use super::numbers;
+use super::preflight::Judged;
 use super::prepare::{Prepared, case_number};
 use super::progress::Progress;
 use super::repeats::{self, Repeats};
@@ -47,8 +48,8 @@ pub struct Settings {
 pub struct Side {
     pub place: Place,
     pub cases: Vec<Prepared>,
-    /// Why a case is not run there at all, by its position.
-    pub refused: Vec<Option<(NoResult, Reason)>>,
+    /// What is known of each case before it runs, by its position.
+    pub judged: Vec<Judged>,
 }
 
 /// A side while it runs.
@@ -122,8 +123,9 @@ fn one_case(
             let case = lane.side.cases.get(at).filter(|_| !finished)?;
             let primary = case.specs.iter().find(|spec| spec.primary).map(|spec| spec.name.clone());
             let mut repeats = Repeats::new(case.runs, primary);
-            if let Some(Some((outcome, reason))) = lane.side.refused.get(at) {
-                repeats.fail(*outcome, reason.clone());
+            let refused = lane.side.judged.get(at).and_then(|judged| judged.refused.clone());
+            if let Some((outcome, reason)) = refused {
+                repeats.fail(outcome, reason);
             } else if let Err(why) = &case.plan {
                 repeats.fail(NoResult::Unsupported, Reason::new(why.clone()));
             } else if left.is_some_and(|left| left <= 0.0) {
@@ -165,7 +167,8 @@ fn one_case(
             repeats.fail(NoResult::Interrupted, Reason::new("interrupted between its repeats"));
         }
         let Some(mut row) = lane.store.record().rows.get(at).cloned() else { continue };
-        repeats.settle(&mut row, "sync");
+        let doubts = lane.side.judged.get(at).map(|judged| judged.doubts.clone()).unwrap_or_default();
+        repeats.settle(&mut row, "sync", doubts);
         let line = format!("{}: {}", label(lane, case, at, cases, several), outcome(&row, started.elapsed()));
         lane.store.set_row(at, row)?;
         progress.end(&line);
