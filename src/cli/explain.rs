@@ -10,9 +10,9 @@ use super::trace;
 use crate::os::linux::raise_descriptor_limit;
 use crate::plan::listing::listing;
 use crate::plan::needs;
-use crate::run::{numbers, preflight};
 use crate::run::prepare::{Prepared, case_number};
 use crate::run::target::{self, Place};
+use crate::run::{numbers, preflight};
 use crate::vm::random::StreamKey;
 
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ pub fn call(args: &Args) -> Outcome {
         }
         None => None,
     };
-    let facts = place.as_ref().map_or_else(|| target::facts(None), |place| place.facts.clone());
+    let facts = place.as_ref().map_or_else(|| target::facts(None), |place| place.facts);
     let cases = plan::cases(&library, &suite, &args.values.request(None), &facts, true)?;
     let mut first = true;
     for case in &cases {

@@ -130,7 +130,9 @@ fn places(args: &Args) -> Result<Vec<Place>, Failure> {
         for left in case::leftovers(&path) {
             if !args.quiet {
                 let (left, path) = (left.display(), path.display());
-                say(&format!("note: {left} may be left from a run that died; `ioscore clean {path}` removes such"));
+                say(&format!(
+                    "note: {left} may be left from a run that died; `ioscore clean {path}` removes such"
+                ));
             }
         }
     }
@@ -163,7 +165,9 @@ fn dry(side: &Side) -> String {
         let state = match (&judged.refused, &case.plan) {
             (Some((_, reason)), _) => format!("would be refused: {}", reason.line()),
             (None, Err(why)) => format!("unsupported: {why}"),
-            (None, Ok(plan)) => format!("{} worker{}", plan.workers, if plan.workers == 1 { "" } else { "s" }),
+            (None, Ok(plan)) => {
+                format!("{} worker{}", plan.workers, if plan.workers == 1 { "" } else { "s" })
+            }
         };
         format!("{}:{}\t{}\t{state}\n", case.bound.profile_id, case.bound.case_id, case.bound.title)
     };
@@ -177,7 +181,7 @@ fn settings(args: &Args, suite: &Suite, sides: &[Side]) -> Settings {
         name: args.name.clone().unwrap_or_else(|| free_name(&args.out, &suite.id)),
         title: args.title.clone(),
         results: args.out.clone(),
-        seed: args.seed.unwrap_or_else(fresh_seed),
+        seed: args.seed,
         budget: args.budget,
         resume: args.resume,
         keep: args.keep,
@@ -216,12 +220,6 @@ fn free_name(results: &Path, id: &str) -> String {
         return base;
     }
     (2..).map(|turn| format!("{base}.{turn}")).find(|name| !taken(name)).unwrap_or(base)
-}
-
-/// A seed nobody has chosen. 53 bits: readers of JSON may hold it as a floating-point number.
-fn fresh_seed() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new().build_hasher().finish() >> 11
 }
 
 /// Prints what came of it and gives the exit code.

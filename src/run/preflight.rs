@@ -101,9 +101,13 @@ pub fn described(cases: &[Prepared]) -> String {
     }
     let seconds: f64 = all.iter().filter_map(|(n, needs)| Some(*n as f64 * needs.expected_seconds?)).sum();
     if seconds > 0.0 {
-        let untimed = all.iter().any(|(_, needs)| !needs.untimed.is_empty() || needs.expected_seconds.is_none());
+        let untimed =
+            all.iter().any(|(_, needs)| !needs.untimed.is_empty() || needs.expected_seconds.is_none());
         let more = if untimed { " and what has no set time" } else { "" };
-        out.push_str(&format!(", at least {}{more}", format_duration((seconds * 1e3).round() as u64 * 1_000_000)));
+        out.push_str(&format!(
+            ", at least {}{more}",
+            format_duration((seconds * 1e3).round() as u64 * 1_000_000)
+        ));
     }
     out
 }

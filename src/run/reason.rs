@@ -3,16 +3,15 @@
 //! Also decides whether the target cannot do it (`unsupported`) or an operation failed.
 
 use crate::os::{Errno, errno};
-use crate::plan::instr::{Args, NO_SET, Plan};
+use crate::plan::instr::{Args, Instr, NO_SET, Plan};
 use crate::record::{NoResult, Reason};
 use crate::vm::fault::Fault;
 
 /// The outcome of a case that ended with a fault.
 pub fn of_fault(plan: &Plan, worker: u32, fault: &Fault) -> (NoResult, Reason) {
     let args = fault.args.and_then(|at| plan.args.get(at as usize));
-    let place = fault.args.and_then(|at| plan.places.get(at as usize)).cloned();
     let mut reason = Reason {
-        step: place.filter(|p| !p.is_empty()),
+        step: fault.args.and_then(|at| step(plan, at)),
         path: Some(fault.path.clone()).filter(|p| !p.is_empty()),
         offset: fault.offset,
         length: fault.len,
@@ -41,13 +40,31 @@ pub fn of_fault(plan: &Plan, worker: u32, fault: &Fault) -> (NoResult, Reason) {
     }
     if [libc::ENOSYS, libc::EOPNOTSUPP].contains(&number.0) {
         reason.message = format!("{call}: {number}");
-        reason.what_to_do = Some("this kernel or file system does not have the call: use another target".into());
+        reason.what_to_do =
+            Some("this kernel or file system does not have the call: use another target".into());
         return (NoResult::Unsupported, reason);
     }
     let (message, what_to_do) = explained(call, number, fault, worker);
     reason.message = message;
     reason.what_to_do = what_to_do.map(str::to_string);
     (NoResult::Failed, reason)
+}
+
+/// The step by the names of the results and by its place: `work.fsync (phases[0].steps[2])`.
+fn step(plan: &Plan, at: u32) -> Option<String> {
+    let place = plan.places.get(at as usize).filter(|place| !place.is_empty());
+    let uses = |instr: &Instr| matches!(instr, Instr::Op { args, .. } if *args == at);
+    let phase = plan.phases.iter().find(|phase| phase.groups.iter().any(|group| group.code.iter().any(uses)));
+    let stat = plan.args.get(at as usize).map(|args| usize::from(args.stat));
+    let name = phase.map(|phase| {
+        let key = stat.and_then(|stat| phase.stats.get(stat));
+        let parts = [Some(phase.name.as_str()), key.map(|k| k.group.as_str()), key.map(|k| k.key.as_str())];
+        parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".")
+    });
+    match (name, place) {
+        (Some(name), Some(place)) => Some(format!("{name} ({place})")),
+        (name, place) => name.or_else(|| place.cloned()),
+    }
 }
 
 /// What happened in words, and what to do about it.
@@ -67,7 +84,9 @@ fn explained(call: &str, number: Errno, fault: &Fault, worker: u32) -> (String, 
             format!("{known} after {} bytes: {text} ({call})", fault.written),
             Some("raise the limit of file sizes (ulimit -f), or use a file system with larger files"),
         ),
-        libc::EROFS => (format!("{call}: {number}"), Some("the target is mounted read-only: mount it for writing")),
+        libc::EROFS => {
+            (format!("{call}: {number}"), Some("the target is mounted read-only: mount it for writing"))
+        }
         libc::EACCES | libc::EPERM => (
             format!("{call}: {number}"),
             Some("run as a user with the rights for this, or use a target that belongs to this user"),
@@ -101,7 +120,8 @@ fn is_direct(plan: &Plan, args: &Args) -> bool {
     }
     let kept = plan.sets.get(usize::from(args.set)).and_then(|set| set.kept_open);
     // A step that transfers says nothing of flags; the step that opened the set does.
-    kept.is_some_and(direct) || plan.args.iter().any(|other| other.set == args.set && direct(other.opening.flags))
+    kept.is_some_and(direct)
+        || plan.args.iter().any(|other| other.set == args.set && direct(other.opening.flags))
 }
 
 /// A target that could not be used at all, in one line.
