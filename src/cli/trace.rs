@@ -1,48 +1,37 @@
 //! The first operations of a case, as a simulated machine sees them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::os::sim::{Options, SimFs};
 use crate::plan::instr::Plan;
 use crate::vm::random::StreamKey;
-use crate::vm::shared::{Shared, lock};
+use crate::vm::shared::Shared;
 use crate::vm::team::{self, TeamOptions, Watcher};
 
-/// Longest time to spend on a trace.
+/// Longest time to spend on a trace once all files are laid out.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Most calls of the layout that a worker's trace holds.
-const LAYOUT: usize = 1 << 20;
 
-/// Remembers how many calls each worker had made when all files were laid out.
-struct Border<'a> {
+/// Begins the trace when all files are there.
+struct Start<'a> {
     machine: &'a SimFs,
-    calls: Mutex<Option<BTreeMap<u32, usize>>>,
+    laid_out: AtomicBool,
 }
 
-impl Border<'_> {
-    fn count(&self) -> BTreeMap<u32, usize> {
-        let mut calls = BTreeMap::new();
-        self.machine.trace().iter().for_each(|event| *calls.entry(event.worker).or_default() += 1);
-        calls
-    }
-}
-
-impl Watcher for Border<'_> {
+impl Watcher for Start<'_> {
     fn laid_out(&self) {
-        *lock(&self.calls) = Some(self.count());
+        self.machine.start_trace();
+        self.laid_out.store(true, Ordering::Release);
     }
 }
 
 /// The first `count` calls of one worker of every group, after the files have been laid out.
 pub fn text(plan: &Arc<Plan>, key: StreamKey, count: usize) -> String {
-    let laid_out: u64 = plan.sets.iter().map(|set| set.count.saturating_mul(64)).sum();
-    let room = usize::try_from(laid_out).unwrap_or(LAYOUT).min(LAYOUT) + count + 64;
-    let machine = SimFs::new(Options { trace: room, ..Options::default() });
-    let border = Border { machine: &machine, calls: Mutex::new(None) };
+    let machine = SimFs::new(Options { trace: count, trace_later: true, ..Options::default() });
+    let start = Start { machine: &machine, laid_out: AtomicBool::new(false) };
     let shared = Arc::new(Shared::new(plan));
     let ended = AtomicBool::new(false);
     let first: BTreeSet<u32> =
@@ -50,15 +39,15 @@ pub fn text(plan: &Arc<Plan>, key: StreamKey, count: usize) -> String {
     let run = std::thread::scope(|scope| {
         let watch = scope.spawn(|| {
             // A plan may run for an hour of simulated time: nobody waits for what is not shown.
-            let began = Instant::now();
+            let mut began = Instant::now();
             while !ended.load(Ordering::Acquire) {
-                std::thread::sleep(Duration::from_millis(5));
-                let before = lock(&border.calls).clone();
-                let enough = before.is_some_and(|before| {
-                    let now = border.count();
-                    let of = |calls: &BTreeMap<u32, usize>, id| calls.get(id).copied().unwrap_or(0);
-                    first.iter().all(|id| of(&now, id) >= of(&before, id) + count)
-                });
+                std::thread::sleep(Duration::from_millis(2));
+                if !start.laid_out.load(Ordering::Acquire) {
+                    began = Instant::now();
+                    continue;
+                }
+                let traced = machine.traced();
+                let enough = first.iter().all(|id| traced.get(id).is_some_and(|calls| *calls >= count));
                 if enough || began.elapsed() > PATIENCE {
                     shared.abort();
                     return;
@@ -66,19 +55,16 @@ pub fn text(plan: &Arc<Plan>, key: StreamKey, count: usize) -> String {
             }
         });
         let options = TeamOptions { key, epoch: 0, mark: true };
-        let run = team::run(plan, &shared, |id| machine.worker(id), options, &border);
+        let run = team::run(plan, &shared, |id| machine.worker(id), options, &start);
         ended.store(true, Ordering::Release);
         let _ = watch.join();
         run
     });
-    let before = lock(&border.calls).clone().unwrap_or_default();
     let events = machine.trace();
     let mut out = String::new();
     for id in first {
-        let own = || events.iter().filter(|event| event.worker == id);
-        let skipped = before.get(&id).copied().unwrap_or(0);
-        let _ = writeln!(out, "worker {id}: {skipped} calls lay out files, then");
-        for event in own().skip(skipped).take(count) {
+        let _ = writeln!(out, "worker {id}, when all files are laid out:");
+        for event in events.iter().filter(|event| event.worker == id).take(count) {
             let _ = writeln!(out, "  {event}");
         }
     }

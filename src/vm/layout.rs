@@ -59,7 +59,7 @@ impl<O: Os> Worker<O> {
         if let Some(slot) =
             self.with_pool(id, |pool| pool.add(super::pool::Member { size, ..Default::default() })).flatten()
         {
-            let member = self.with_pool(id, |pool| pool.get(slot).copied()).flatten().unwrap_or_default();
+            let member = self.with_pool(id, |pool| pool.get(slot)).flatten().unwrap_or_default();
             self.hands[usize::from(id)].file = OpenFile::of(slot, member);
         }
         if O::BYTES && self.memory[usize::from(id)].is_none() {
@@ -229,7 +229,7 @@ impl<O: Os> Worker<O> {
             let slots = self.with_pool(id, |pool| pool.slots(Order::Slot)).unwrap_or_default();
             let mut kept = Vec::new();
             for slot in slots {
-                let Some(member) = self.with_pool(id, |pool| pool.get(slot).copied()).flatten() else {
+                let Some(member) = self.with_pool(id, |pool| pool.get(slot)).flatten() else {
                     continue;
                 };
                 let facts = self.name_facts(id, &member);

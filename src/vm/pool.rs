@@ -6,7 +6,7 @@ use crate::plan::instr::{Insert, Order};
 /// No slot.
 pub const NONE: u32 = u32::MAX;
 
-/// One slot of a pool.
+/// One member of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Member {
     /// Bytes.
@@ -17,8 +17,6 @@ pub struct Member {
     pub dir: u32,
     /// Seconds since 1970 at its creation.
     pub clock: u32,
-    /// Workers that have it in hand (shared pools).
-    pub held: u32,
 }
 
 /// Free slots as a bitmap of two levels, for the lowest one in constant time.
@@ -64,10 +62,17 @@ struct Ages {
     newest: u32,
 }
 
-/// A pool.
+/// A pool. Twenty bytes a member where names need neither directory nor clock: sets of millions
+/// of files are held in memory.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    members: Vec<Member>,
+    /// Running numbers by slot, 0 where it is free.
+    numbers: Vec<u32>,
+    sizes: Vec<u64>,
+    /// Directory and clock by slot; empty while all of them are 0.
+    details: Vec<(u32, u32)>,
+    /// Slots some worker of a shared pool has in hand: as many as there are workers at most.
+    held: Vec<u32>,
     /// Slots in use, in no order; `place[slot]` is where a slot stands in it.
     live: Vec<u32>,
     place: Vec<u32>,
@@ -84,7 +89,10 @@ impl Pool {
     /// `capacity`: most members; `by_age`: whether [`Order::Oldest`] and `Newest` will be asked.
     pub fn new(insert: Insert, capacity: Option<u64>, by_age: bool) -> Pool {
         Pool {
-            members: Vec::new(),
+            numbers: Vec::new(),
+            sizes: Vec::new(),
+            details: Vec::new(),
+            held: Vec::new(),
             live: Vec::new(),
             place: Vec::new(),
             free: FreeMap::default(),
@@ -107,7 +115,7 @@ impl Pool {
     }
 
     pub fn is_full(&self) -> bool {
-        self.capacity.is_some_and(|capacity| self.len() >= capacity) || self.members.len() as u32 == NONE
+        self.capacity.is_some_and(|capacity| self.len() >= capacity) || self.numbers.len() as u32 == NONE
     }
 
     /// Running number of the next member.
@@ -115,23 +123,57 @@ impl Pool {
         self.created + 1
     }
 
-    pub fn get(&self, slot: u32) -> Option<&Member> {
-        self.members.get(slot as usize).filter(|m| m.number != 0)
+    /// The member in a slot; `None` where it is free.
+    #[inline]
+    pub fn get(&self, slot: u32) -> Option<Member> {
+        let number = *self.numbers.get(slot as usize)?;
+        let size = *self.sizes.get(slot as usize)?;
+        let (dir, clock) = self.details.get(slot as usize).copied().unwrap_or_default();
+        (number != 0).then_some(Member { size, number, dir, clock })
     }
 
-    pub fn get_mut(&mut self, slot: u32) -> Option<&mut Member> {
-        self.members.get_mut(slot as usize).filter(|m| m.number != 0)
+    #[inline]
+    fn is_used(&self, slot: u32) -> bool {
+        self.numbers.get(slot as usize).is_some_and(|n| *n != 0)
+    }
+
+    /// Notes a member's new size.
+    pub fn set_size(&mut self, slot: u32, size: u64) {
+        if self.is_used(slot) {
+            self.sizes[slot as usize] = size;
+        }
+    }
+
+    /// Takes a member in hand, so that no other worker picks it. False: another worker has it.
+    pub fn hold(&mut self, slot: u32) -> bool {
+        let free = !self.is_held(slot);
+        if free {
+            self.held.push(slot);
+        }
+        free
+    }
+
+    /// Lays a member down again.
+    pub fn release(&mut self, slot: u32) {
+        if let Some(at) = self.held.iter().position(|s| *s == slot) {
+            self.held.swap_remove(at);
+        }
+    }
+
+    #[inline]
+    pub fn is_held(&self, slot: u32) -> bool {
+        self.held.contains(&slot)
     }
 
     /// Adds a member and returns its slot; its number is given here. `None` when full.
-    pub fn add(&mut self, mut member: Member) -> Option<u32> {
+    pub fn add(&mut self, member: Member) -> Option<u32> {
         if self.is_full() {
             return None;
         }
-        let end = self.members.len() as u32;
+        let end = self.numbers.len() as u32;
         let slot = match self.insert {
             Insert::BumpThenLowestFree => {
-                let at_bump = self.bump == end || self.get(self.bump).is_none();
+                let at_bump = !self.is_used(self.bump);
                 let in_bounds = self.capacity.is_none_or(|c| u64::from(self.bump) < c);
                 if at_bump && in_bounds { self.bump } else { self.free.lowest().unwrap_or(end) }
             }
@@ -139,14 +181,19 @@ impl Pool {
         };
         self.bump = slot + 1;
         if slot == end {
-            self.members.push(Member::default());
+            self.numbers.push(0);
+            self.sizes.push(0);
             self.place.push(NONE);
         } else {
             self.free.clear(slot);
         }
         self.created += 1;
-        member.number = self.created;
-        self.members[slot as usize] = member;
+        self.numbers[slot as usize] = self.created;
+        self.sizes[slot as usize] = member.size;
+        if !self.details.is_empty() || (member.dir, member.clock) != (0, 0) {
+            self.details.resize(self.numbers.len(), (0, 0));
+            self.details[slot as usize] = (member.dir, member.clock);
+        }
         self.place[slot as usize] = self.live.len() as u32;
         self.live.push(slot);
         if let Some(ages) = &mut self.ages {
@@ -157,10 +204,11 @@ impl Pool {
 
     /// Takes a member out; its slot is free again.
     pub fn remove(&mut self, slot: u32) {
-        if self.get(slot).is_none() {
+        if !self.is_used(slot) {
             return;
         }
-        self.members[slot as usize] = Member::default();
+        self.numbers[slot as usize] = 0;
+        self.release(slot);
         let place = self.place[slot as usize] as usize;
         self.live.swap_remove(place);
         if let Some(&moved) = self.live.get(place) {
@@ -182,8 +230,8 @@ impl Pool {
 
     /// Gives a member a number it had before.
     pub fn set_number(&mut self, slot: u32, number: u32) {
-        if let Some(member) = self.get_mut(slot) {
-            member.number = number;
+        if self.is_used(slot) {
+            self.numbers[slot as usize] = number;
         }
     }
 
@@ -194,7 +242,7 @@ impl Pool {
 
     /// Slots to probe when picks follow an original's table: its capacity, or what is in use.
     pub fn probe_range(&self) -> u64 {
-        self.capacity.unwrap_or(self.members.len() as u64)
+        self.capacity.unwrap_or(self.numbers.len() as u64)
     }
 
     /// The next member in slot order, round and round.
@@ -202,14 +250,14 @@ impl Pool {
         if self.live.is_empty() {
             return None;
         }
-        let end = self.members.len() as u32;
+        let end = self.numbers.len() as u32;
         loop {
             if self.cursor >= end {
                 self.cursor = 0;
             }
             let slot = self.cursor;
             self.cursor += 1;
-            if self.get(slot).is_some() {
+            if self.is_used(slot) {
                 return Some(slot);
             }
         }
@@ -227,7 +275,7 @@ impl Pool {
     pub fn slots(&self, order: Order) -> Vec<u32> {
         match order {
             Order::Random => self.live.clone(),
-            Order::Slot => (0..self.members.len() as u32).filter(|slot| self.get(*slot).is_some()).collect(),
+            Order::Slot => (0..self.numbers.len() as u32).filter(|slot| self.is_used(*slot)).collect(),
             Order::Oldest | Order::Newest => {
                 let Some(ages) = &self.ages else { return self.slots(Order::Slot) };
                 let mut slots = Vec::with_capacity(self.live.len());

@@ -47,14 +47,13 @@ impl<O: Os> Worker<O> {
             let pool = all.pools.get(usize::from(set))?.as_ref()?;
             let mut pool = lock(pool);
             let slot = choose(&mut pool, pick, &mut self.random, &mut self.ranks, &all, &self.plan.tables)?;
-            let member = pool.get_mut(slot)?;
-            member.held += 1;
-            (slot, *member)
+            pool.hold(slot);
+            (slot, pool.get(slot)?)
         } else {
             let pool = self.pools.get_mut(usize::from(set))?.as_mut()?;
             let slot =
                 choose(pool, pick, &mut self.random, &mut self.ranks, &self.shared, &self.plan.tables)?;
-            (slot, *pool.get(slot)?)
+            (slot, pool.get(slot)?)
         };
         self.hands[usize::from(set)].file = OpenFile::of(slot, member);
         Some(())
@@ -87,14 +86,11 @@ impl<O: Os> Worker<O> {
         self.let_go(set);
         let shared = self.is_shared(set);
         let member = self.with_pool(set, |pool| {
-            let member = pool.get_mut(slot)?;
-            if shared {
-                if member.held > 0 {
-                    return None;
-                }
-                member.held += 1;
+            let member = pool.get(slot)?;
+            if shared && !pool.hold(slot) {
+                return None;
             }
-            Some(*member)
+            Some(member)
         })??;
         self.hands[usize::from(set)].file = OpenFile::of(slot, member);
         Some(())
@@ -115,11 +111,7 @@ impl<O: Os> Worker<O> {
         self.store_size(set);
         let file = self.hands[usize::from(set)].file;
         if self.is_shared(set) {
-            self.with_pool(set, |pool| {
-                if let Some(member) = pool.get_mut(file.slot) {
-                    member.held = member.held.saturating_sub(1);
-                }
-            });
+            self.with_pool(set, |pool| pool.release(file.slot));
         }
         self.hands[usize::from(set)].file = OpenFile::of(NONE, Member::default());
     }
@@ -129,11 +121,7 @@ impl<O: Os> Worker<O> {
         let file = self.hands[usize::from(set)].file;
         if file.slot != NONE && file.size != file.member.size {
             self.hands[usize::from(set)].file.member.size = file.size;
-            self.with_pool(set, |pool| {
-                if let Some(member) = pool.get_mut(file.slot) {
-                    member.size = file.size;
-                }
-            });
+            self.with_pool(set, |pool| pool.set_size(file.slot, file.size));
         }
     }
 
@@ -154,12 +142,20 @@ impl<O: Os> Worker<O> {
             return None;
         }
         let dir = self.choose_dir(set, set_plan);
-        let clock = (self.epoch + (self.now / SECOND) as i64) as u32;
-        let held = u32::from(self.is_shared(set));
-        let member = Member { size, number: 0, dir, clock, held };
+        // Only names with a clock in them need to know when they were made.
+        let name = &plan.names[usize::from(set_plan.file_name)];
+        let clock = match name.iter().any(|part| matches!(part, Segment::Clock(_))) {
+            true => (self.epoch + (self.now / SECOND) as i64) as u32,
+            false => 0,
+        };
+        let shared = self.is_shared(set);
+        let member = Member { size, number: 0, dir, clock };
         let (slot, member) = self.with_pool(set, |pool| {
             let slot = pool.add(member)?;
-            pool.get(slot).map(|m| (slot, *m))
+            if shared {
+                pool.hold(slot);
+            }
+            pool.get(slot).map(|m| (slot, m))
         })??;
         self.hands[usize::from(set)].file = OpenFile::of(slot, member);
         Some(())
@@ -209,7 +205,7 @@ fn choose(
     if pool.is_empty() {
         return None;
     }
-    let free = |pool: &Pool, slot: u32| pool.get(slot).is_some_and(|m| m.held == 0);
+    let free = |pool: &Pool, slot: u32| !pool.is_held(slot);
     match pick {
         Pick::Same => None,
         Pick::Oldest => pool.oldest().filter(|s| free(pool, *s)).or_else(|| first_free(pool, Order::Oldest)),
@@ -242,5 +238,5 @@ fn choose(
 }
 
 fn first_free(pool: &Pool, order: Order) -> Option<u32> {
-    pool.slots(order).into_iter().find(|slot| pool.get(*slot).is_some_and(|m| m.held == 0))
+    pool.slots(order).into_iter().find(|slot| !pool.is_held(*slot))
 }

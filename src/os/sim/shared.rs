@@ -9,6 +9,7 @@ use super::worker::Sim;
 use crate::os::machine::{Call, Errno, FsStat, Stat};
 use std::collections::BTreeMap;
 use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The simulated machine.
@@ -26,6 +27,8 @@ pub struct Options {
     pub script: Script,
     /// Calls of each worker to remember; 0 for no trace.
     pub trace: usize,
+    /// Whether the trace begins only with [`SimFs::start_trace`].
+    pub trace_later: bool,
 }
 
 impl Default for Options {
@@ -38,6 +41,7 @@ impl Default for Options {
             latency: Latency::default(),
             script: Script::default(),
             trace: 0,
+            trace_later: false,
         }
     }
 }
@@ -51,6 +55,7 @@ pub struct SimFs {
 pub(super) struct Shared {
     pub options: Options,
     disk: Mutex<Disk>,
+    recording: AtomicBool,
     /// By worker.
     trace: Mutex<BTreeMap<u32, Vec<Event>>>,
 }
@@ -66,6 +71,11 @@ impl Shared {
         lock(&self.disk)
     }
 
+    #[inline]
+    pub fn recording(&self) -> bool {
+        self.recording.load(Ordering::Relaxed)
+    }
+
     pub fn record(&self, event: Event) {
         let mut trace = lock(&self.trace);
         let own = trace.entry(event.worker).or_default();
@@ -78,12 +88,23 @@ impl Shared {
 impl SimFs {
     pub fn new(options: Options) -> SimFs {
         let disk = Mutex::new(Disk::new(options.space, options.inodes));
-        SimFs { shared: Arc::new(Shared { options, disk, trace: Mutex::default() }) }
+        let recording = AtomicBool::new(!options.trace_later);
+        SimFs { shared: Arc::new(Shared { options, disk, recording, trace: Mutex::default() }) }
     }
 
     /// The machine as worker number `worker` sees it, its clock at 0.
     pub fn worker(&self, worker: u32) -> Sim {
         Sim::new(Arc::clone(&self.shared), worker)
+    }
+
+    /// Begins to remember calls, where the options say it is to begin later.
+    pub fn start_trace(&self) {
+        self.shared.recording.store(true, Ordering::Relaxed);
+    }
+
+    /// Calls remembered of each worker so far.
+    pub fn traced(&self) -> BTreeMap<u32, usize> {
+        lock(&self.shared.trace).iter().map(|(worker, events)| (*worker, events.len())).collect()
     }
 
     /// What a path below the root names.

@@ -53,7 +53,7 @@ impl Sim {
             time = time.saturating_mul(u64::from(factor));
         }
         let result = moved.map(|bytes| bytes as usize);
-        if self.tracing {
+        if self.recording() {
             let (worker, name) = (self.worker, self.name(About::File(transfer.fd)));
             let detail = Detail::Range(transfer.offset, len);
             self.shared.record(Event { worker, op, name, detail, result: shown(&result) });

@@ -76,6 +76,12 @@ impl Sim {
         sim
     }
 
+    /// Whether calls are being remembered now.
+    #[inline]
+    pub(super) fn recording(&self) -> bool {
+        self.tracing && self.shared.recording()
+    }
+
     /// Sets the clock forward; a time that has passed changes nothing.
     pub fn advance_to(&mut self, time: Nanos) {
         self.clock = self.clock.max(time);
@@ -109,7 +115,7 @@ impl Sim {
         detail: impl FnOnce() -> Detail,
         work: impl FnOnce(&mut Self) -> Call<T>,
     ) -> Call<T> {
-        let name = self.tracing.then(|| self.name(about));
+        let name = self.recording().then(|| self.name(about));
         let fate = self.faults.of(op);
         let result = match fate.errno {
             Some(errno) => Err(errno),
