@@ -7,9 +7,12 @@ use std::path::Path;
 use super::output::{Failure, Outcome, data};
 use super::plan::{self, Values};
 use super::trace;
-use crate::run::numbers;
+use crate::os::linux::raise_descriptor_limit;
+use crate::plan::listing::listing;
+use crate::plan::needs;
 use crate::run::prepare::{Prepared, case_number};
-use crate::run::target;
+use crate::run::target::{self, Place};
+use crate::run::{numbers, preflight};
 use crate::vm::random::StreamKey;
 
 #[derive(Debug, clap::Args)]
@@ -40,19 +43,19 @@ pub fn call(args: &Args) -> Outcome {
         }
         None => None,
     };
-    let facts = place.as_ref().map_or_else(|| target::facts(None), |place| place.facts.clone());
+    let facts = place.as_ref().map_or_else(|| target::facts(None), |place| place.facts);
     let cases = plan::cases(&library, &suite, &args.values.request(None), &facts, true)?;
     let mut first = true;
     for case in &cases {
         if !std::mem::take(&mut first) {
             data("\n")?;
         }
-        data(text(case, args))?;
+        data(text(case, place.as_ref(), args))?;
     }
     Ok(0)
 }
 
-fn text(case: &Prepared, args: &Args) -> String {
+fn text(case: &Prepared, place: Option<&Place>, args: &Args) -> String {
     let bound = &case.bound;
     let mut out = String::new();
     let _ = writeln!(out, "{}:{}  {}", bound.profile_id, bound.case_id, bound.title);
@@ -71,6 +74,16 @@ fn text(case: &Prepared, args: &Args) -> String {
             return out;
         }
     };
+    let _ = write!(out, "\nplan {}\n{}", case.about.plan_hash, indented(&listing(plan)));
+    let _ = write!(out, "\nneeds\n{}", indented(&needs::text(&needs::needs(plan))));
+    if let Some(place) = place {
+        let judged = preflight::check(std::slice::from_ref(case), place, descriptors(), false, &[]);
+        let refused = judged.into_iter().find_map(|judged| judged.refused);
+        let text = refused.map_or("it has all of it".into(), |(_, reason)| {
+            format!("{}; {}", reason.line(), reason.what_to_do.unwrap_or_default())
+        });
+        let _ = writeln!(out, "  target {}: {text}", place.about.name);
+    }
     let _ = writeln!(out, "\nresults");
     for spec in &case.specs {
         let _ = writeln!(out, "  {} = {} {}", spec.name, spec.value.value, spec.unit);
@@ -83,6 +96,15 @@ fn text(case: &Prepared, args: &Args) -> String {
         let _ = write!(out, "\ntrace\n{}", trace::text(plan, key, count));
     }
     out
+}
+
+/// The limit of open files that a run would have.
+fn descriptors() -> u64 {
+    raise_descriptor_limit().map_or(1024, |(soft, _)| soft)
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}").trim_end().to_string() + "\n").collect()
 }
 
 /// The names of numbers, those that differ only in their last part on one line.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::output::{EXIT_FAILED, Failure, Outcome, data, say, width};
 use super::plan::{self, Values};
 use crate::os::linux::{Clock, ignore_file_size_signal, raise_descriptor_limit};
+use crate::profile::names::did_you_mean;
 use crate::profile::suite::{Runs, Suite};
 use crate::profile::units;
 use crate::record::{Record, Scrubber, Soundness, Status, SuiteRef, now};
@@ -88,6 +89,10 @@ pub fn call(args: &Args) -> Outcome {
     ignore_file_size_signal();
     let descriptors = raise_descriptor_limit().map_or(1024, |(soft, _)| soft);
     let library = plan::library();
+    if let Some(unknown) = args.allow.iter().find(|name| !preflight::CHECKS.contains(&name.as_str())) {
+        let help = did_you_mean(unknown, &preflight::CHECKS);
+        return Err(Failure::wrong(format!("--allow {unknown}: there is no such check; {help}")));
+    }
     let suite = plan::suite(&library, &args.what)?;
     let mut places = places(args)?;
     let request = args.values.request(args.runs.map(Runs::exactly));
@@ -97,8 +102,8 @@ pub fn call(args: &Args) -> Outcome {
         if cases.is_empty() {
             return Err(Failure::wrong("nothing is left to run"));
         }
-        let refused = preflight::check(&cases, &place, descriptors, args.keep, &args.allow);
-        sides.push(Side { place, cases, refused });
+        let judged = preflight::check(&cases, &place, descriptors, args.keep, &args.allow);
+        sides.push(Side { place, cases, judged });
     }
     if !args.quiet {
         sides.iter().for_each(|side| say(&described(side, args)));
@@ -150,14 +155,14 @@ fn described(side: &Side, args: &Args) -> String {
         "target {}: {}{resolved}, {kind}{free}{how}\n{count} case{plural}{}",
         about.name,
         about.path,
-        preflight::described(&side.cases, side.place.about.space_before.map(|s| s.free_bytes))
+        preflight::described(&side.cases)
     )
 }
 
 /// What `--dry-run` prints: one line a case.
 fn dry(side: &Side) -> String {
-    let line = |(case, refused): (&Prepared, &Option<(_, crate::record::Reason)>)| {
-        let state = match (refused, &case.plan) {
+    let line = |(case, judged): (&Prepared, &preflight::Judged)| {
+        let state = match (&judged.refused, &case.plan) {
             (Some((_, reason)), _) => format!("would be refused: {}", reason.line()),
             (None, Err(why)) => format!("unsupported: {why}"),
             (None, Ok(plan)) => {
@@ -166,7 +171,7 @@ fn dry(side: &Side) -> String {
         };
         format!("{}:{}\t{}\t{state}\n", case.bound.profile_id, case.bound.case_id, case.bound.title)
     };
-    side.cases.iter().zip(&side.refused).map(line).collect()
+    side.cases.iter().zip(&side.judged).map(line).collect()
 }
 
 fn settings(args: &Args, suite: &Suite, sides: &[Side]) -> Settings {
@@ -176,7 +181,7 @@ fn settings(args: &Args, suite: &Suite, sides: &[Side]) -> Settings {
         name: args.name.clone().unwrap_or_else(|| free_name(&args.out, &suite.id)),
         title: args.title.clone(),
         results: args.out.clone(),
-        seed: args.seed.unwrap_or_else(fresh_seed),
+        seed: args.seed,
         budget: args.budget,
         resume: args.resume,
         keep: args.keep,
@@ -215,12 +220,6 @@ fn free_name(results: &Path, id: &str) -> String {
         return base;
     }
     (2..).map(|turn| format!("{base}.{turn}")).find(|name| !taken(name)).unwrap_or(base)
-}
-
-/// A seed nobody has chosen. 53 bits: readers of JSON may hold it as a floating-point number.
-fn fresh_seed() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new().build_hasher().finish() >> 11
 }
 
 /// Prints what came of it and gives the exit code.

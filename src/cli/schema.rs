@@ -20,7 +20,7 @@ pub struct Args {
 
 pub fn call(args: &Args) -> Outcome {
     let verbs = crate::ops::verbs();
-    let pretty = |what| serde_json::to_string_pretty(&schema(what, &verbs)).unwrap_or_default() + "\n";
+    let pretty = |what| serde_json::to_string_pretty(&schema(what, verbs)).unwrap_or_default() + "\n";
     data(match args.kind {
         Kind::Profile => pretty(What::Profile),
         Kind::Suite => pretty(What::Suite),

@@ -180,7 +180,11 @@ impl Library {
         })?;
         if let Some(dir) = path.parent() {
             let mut beside = self.beside.borrow_mut();
-            for place in [dir.join("../profiles"), dir.join("../suites"), dir.to_path_buf()] {
+            let sibling = |name: &str| match dir.file_name() {
+                Some(_) => dir.with_file_name(name),
+                None => dir.join("..").join(name),
+            };
+            for place in [sibling("profiles"), sibling("suites"), dir.to_path_buf()] {
                 if !beside.contains(&place) {
                     beside.push(place);
                 }

@@ -3,6 +3,7 @@
 //! Gives what was counted or why there is nothing. Repeats, suites and records are not known here.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -41,10 +42,13 @@ pub struct Job<'a> {
 
 /// What came of it.
 pub struct Done {
-    pub outcome: Result<Counted, (NoResult, Reason)>,
+    pub outcome: Result<Counted, Missed>,
     /// What the user should know besides: files that were kept or could not be removed.
     pub notes: Vec<String>,
 }
+
+/// Why nothing was counted.
+pub type Missed = Box<(NoResult, Reason)>;
 
 /// What was counted.
 pub struct Counted {
@@ -68,7 +72,7 @@ pub fn run(job: &Job, stop: &Stop, progress: &Progress) -> Done {
                 .raw_os_error()
                 .and_then(|number| crate::os::errno::name(crate::os::Errno(number)))
                 .map(str::to_string);
-            return Done { outcome: Err((NoResult::Failed, why)), notes };
+            return Done { outcome: Err(Box::new((NoResult::Failed, why))), notes };
         }
     };
     let outcome = in_directory(job, &directory, stop, progress);
@@ -88,14 +92,9 @@ pub fn run(job: &Job, stop: &Stop, progress: &Progress) -> Done {
     Done { outcome, notes }
 }
 
-fn in_directory(
-    job: &Job,
-    directory: &RunDir,
-    stop: &Stop,
-    progress: &Progress,
-) -> Result<Counted, (NoResult, Reason)> {
+fn in_directory(job: &Job, directory: &RunDir, stop: &Stop, progress: &Progress) -> Result<Counted, Missed> {
     let root = directory.root_owned().map_err(|error| {
-        (NoResult::Failed, Reason::new(format!("opening the run directory again: {error}")))
+        Box::new((NoResult::Failed, Reason::new(format!("opening the run directory again: {error}"))))
     })?;
     let clock = Arc::new(Clock::new());
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
@@ -117,23 +116,20 @@ fn in_directory(
                 shared.abort();
             }
             let phase = lock(&eyes.phase).clone();
-            let load =
-                |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
+            let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             progress.tick(job.plan, phase.as_deref(), load(&shared.ops), load(&shared.bytes));
         }
         leader.join()
     });
     let Ok(team) = team else {
-        return Err((
-            NoResult::Failed,
-            Reason::new("the program itself failed; please report this as a bug"),
-        ));
+        let why = Reason::new("the program itself failed; please report this as a bug");
+        return Err(Box::new((NoResult::Failed, why)));
     };
     if let Some((worker, fault)) = &team.fault {
-        return Err(reason::of_fault(job.plan, *worker, fault));
+        return Err(Box::new(reason::of_fault(job.plan, *worker, fault)));
     }
-    if team.aborted || stop.requested() {
-        return Err((NoResult::Interrupted, Reason::new("interrupted while it ran")));
+    if team.aborted {
+        return Err(Box::new((NoResult::Interrupted, Reason::new("interrupted while it ran"))));
     }
     let cache = lock(&eyes.cache).take();
     let effective = effective(job.plan, &team, &context, cache);

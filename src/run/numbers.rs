@@ -127,7 +127,7 @@ pub fn seconds(plan: &Plan, run: &TeamRun) -> Vec<Series> {
         let mut all = Vec::new();
         for execution in tally::executions(plan, run, id) {
             let mut together = Vec::new();
-            execution.workers.iter().for_each(|w| series::merge(&mut together, &w.intervals));
+            execution.workers.iter().for_each(|w| series::merge(&mut together, w.intervals));
             all.extend(together);
         }
         if !all.is_empty() {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
 use super::numbers::{self, Numbers};
+use crate::plan::hash::plan_hash;
 use crate::plan::instr::Plan;
 use crate::plan::lower::lower;
 use crate::profile::case::{BoundCase, each_once};
@@ -103,7 +104,7 @@ fn about(bound: &BoundCase, specs: &[MetricSpec], plan: Option<&Plan>, engine: S
         title: bound.title.clone(),
         params: bound.params.iter().map(|param| (param.name.clone(), json(&param.value))).collect(),
         facts: bound.facts_used.iter().map(|(name, value)| (name.to_string(), Json::from(*value))).collect(),
-        plan_hash: plan.map(hash).unwrap_or_default(),
+        plan_hash: plan.map(plan_hash).unwrap_or_default(),
         engine: Some(engine),
         reproduces: bound.comparable_with.as_ref().map(published),
         metrics: specs.iter().map(declared).collect(),
@@ -146,12 +147,6 @@ fn node_json(node: &Node) -> Json {
             Json::Object(entries.iter().map(|(k, v)| (k.clone(), node_json(v))).collect::<Map<_, _>>())
         }
     }
-}
-
-/// Hash of what will happen. Places are not part of it: they change with a comment.
-fn hash(plan: &Plan) -> String {
-    let plan = Plan { places: Vec::new(), ..plan.clone() };
-    format!("{:x}", HexDigest(Sha256::digest(format!("{plan:?}"))))
 }
 
 struct HexDigest<T>(T);

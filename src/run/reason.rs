@@ -3,16 +3,15 @@
 //! Also decides whether the target cannot do it (`unsupported`) or an operation failed.
 
 use crate::os::{Errno, errno};
-use crate::plan::instr::{Args, NO_SET, Plan};
+use crate::plan::instr::{Args, Instr, NO_SET, Plan};
 use crate::record::{NoResult, Reason};
 use crate::vm::fault::Fault;
 
 /// The outcome of a case that ended with a fault.
 pub fn of_fault(plan: &Plan, worker: u32, fault: &Fault) -> (NoResult, Reason) {
     let args = fault.args.and_then(|at| plan.args.get(at as usize));
-    let place = fault.args.and_then(|at| plan.places.get(at as usize)).cloned();
     let mut reason = Reason {
-        step: place.filter(|p| !p.is_empty()),
+        step: fault.args.and_then(|at| step(plan, at)),
         path: Some(fault.path.clone()).filter(|p| !p.is_empty()),
         offset: fault.offset,
         length: fault.len,
@@ -49,6 +48,23 @@ pub fn of_fault(plan: &Plan, worker: u32, fault: &Fault) -> (NoResult, Reason) {
     reason.message = message;
     reason.what_to_do = what_to_do.map(str::to_string);
     (NoResult::Failed, reason)
+}
+
+/// The step by the names of the results and by its place: `work.fsync (phases[0].steps[2])`.
+fn step(plan: &Plan, at: u32) -> Option<String> {
+    let place = plan.places.get(at as usize).filter(|place| !place.is_empty());
+    let uses = |instr: &Instr| matches!(instr, Instr::Op { args, .. } if *args == at);
+    let phase = plan.phases.iter().find(|phase| phase.groups.iter().any(|group| group.code.iter().any(uses)));
+    let stat = plan.args.get(at as usize).map(|args| usize::from(args.stat));
+    let name = phase.map(|phase| {
+        let key = stat.and_then(|stat| phase.stats.get(stat));
+        let parts = [Some(phase.name.as_str()), key.map(|k| k.group.as_str()), key.map(|k| k.key.as_str())];
+        parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".")
+    });
+    match (name, place) {
+        (Some(name), Some(place)) => Some(format!("{name} ({place})")),
+        (name, place) => name.or_else(|| place.cloned()),
+    }
 }
 
 /// What happened in words, and what to do about it.

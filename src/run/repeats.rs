@@ -3,7 +3,7 @@
 //! Knows the rules by name and the clock by what it is told.
 
 use crate::profile::suite::{Policy, Runs};
-use crate::record::{Measured, NoResult, Reason, RepeatResult, Row};
+use crate::record::{Finding, Measured, NoResult, Reason, RepeatResult, Row, Verdict};
 use crate::stats::repeat::{Decision, Rule, Why, decide, within_budget};
 
 /// How far the repeats of a case have come.
@@ -76,8 +76,8 @@ impl Repeats {
         self.failed.is_some() || !self.done.is_empty()
     }
 
-    /// Puts the outcome into the row.
-    pub fn settle(self, row: &mut Row, engine: &str) {
+    /// Puts the outcome into the row; with what makes it doubtful, where something does.
+    pub fn settle(self, row: &mut Row, engine: &str, doubts: Vec<Finding>) {
         if let Some((outcome, reason)) = self.failed {
             row.no_result(outcome, reason);
             return;
@@ -86,7 +86,7 @@ impl Repeats {
         row.measured(Measured {
             engine: Some(engine.to_string()),
             effective,
-            verdict: None,
+            verdict: (!doubts.is_empty()).then(|| Verdict::of(doubts)),
             runs: self.done,
         });
     }
@@ -155,7 +155,7 @@ mod tests {
         repeats.fail(NoResult::Failed, Reason::new("fsync: EIO"));
         assert!(matches!(repeats.decision(None), Decision::Enough(_)));
         let mut row = Row::planned(crate::record::Case::default());
-        repeats.settle(&mut row, "sync");
+        repeats.settle(&mut row, "sync", Vec::new());
         assert!(!row.is_ok() && row.runs().is_empty());
     }
 }

@@ -5,8 +5,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::case::{self, Counted, Job};
+use super::case::{self, Counted, Job, Missed};
 use super::numbers;
+use super::preflight::Judged;
 use super::prepare::{Prepared, case_number};
 use super::progress::Progress;
 use super::repeats::{self, Repeats};
@@ -16,6 +17,7 @@ use crate::plan::instr::Plan;
 use crate::profile::results;
 use crate::record::{
     NoResult, Reason, Record, RepeatResult, Row, Run, RunState, Scrubber, Store, StoreError, SuiteRef, now,
+    store,
 };
 use crate::stats::repeat::Decision;
 use crate::system::System;
@@ -29,7 +31,8 @@ pub struct Settings {
     pub title: Option<String>,
     /// Where records are kept.
     pub results: PathBuf,
-    pub seed: u64,
+    /// Seed that was asked for; without one a resumed run keeps its own, and others take a fresh one.
+    pub seed: Option<u64>,
     /// For all of it.
     pub budget: Option<Duration>,
     /// Continues runs of this name.
@@ -47,8 +50,8 @@ pub struct Settings {
 pub struct Side {
     pub place: Place,
     pub cases: Vec<Prepared>,
-    /// Why a case is not run there at all, by its position.
-    pub refused: Vec<Option<(NoResult, Reason)>>,
+    /// What is known of each case before it runs, by its position.
+    pub judged: Vec<Judged>,
 }
 
 /// A side while it runs.
@@ -75,9 +78,10 @@ pub fn run(
         let results = settings.results.display().to_string();
         return Err(StoreError::Exists { name: name.clone(), results });
     }
+    let fresh = fresh_seed();
     let mut lanes = Vec::new();
     for (side, name) in sides.into_iter().zip(names) {
-        let record = planned(settings, &side, name);
+        let record = planned(settings, &side, name, fresh);
         let scrubber = settings.scrubber.clone();
         let store = match settings.resume {
             true => Store::resume(&settings.results, &record, scrubber)?,
@@ -122,8 +126,9 @@ fn one_case(
             let case = lane.side.cases.get(at).filter(|_| !finished)?;
             let primary = case.specs.iter().find(|spec| spec.primary).map(|spec| spec.name.clone());
             let mut repeats = Repeats::new(case.runs, primary);
-            if let Some(Some((outcome, reason))) = lane.side.refused.get(at) {
-                repeats.fail(*outcome, reason.clone());
+            let refused = lane.side.judged.get(at).and_then(|judged| judged.refused.clone());
+            if let Some((outcome, reason)) = refused {
+                repeats.fail(outcome, reason);
             } else if let Err(why) = &case.plan {
                 repeats.fail(NoResult::Unsupported, Reason::new(why.clone()));
             } else if left.is_some_and(|left| left <= 0.0) {
@@ -148,7 +153,7 @@ fn one_case(
             progress.begin(&format!("{label}, run {}", repeats.next() + 1));
             match once(settings, lane, case, plan, repeats.next(), stop, progress) {
                 Ok(result) => repeats.add(result),
-                Err((outcome, reason)) => repeats.fail(outcome, reason),
+                Err(missed) => repeats.fail(missed.0, missed.1),
             }
         }
         if !ran {
@@ -165,7 +170,8 @@ fn one_case(
             repeats.fail(NoResult::Interrupted, Reason::new("interrupted between its repeats"));
         }
         let Some(mut row) = lane.store.record().rows.get(at).cloned() else { continue };
-        repeats.settle(&mut row, "sync");
+        let doubts = lane.side.judged.get(at).map(|judged| judged.doubts.clone()).unwrap_or_default();
+        repeats.settle(&mut row, "sync", doubts);
         let line = format!("{}: {}", label(lane, case, at, cases, several), outcome(&row, started.elapsed()));
         lane.store.set_row(at, row)?;
         progress.end(&line);
@@ -182,7 +188,7 @@ fn once(
     repeat: u64,
     stop: &Stop,
     progress: &Progress,
-) -> Result<RepeatResult, (NoResult, Reason)> {
+) -> Result<RepeatResult, Missed> {
     let record = lane.store.record();
     let job = Job {
         plan,
@@ -220,7 +226,10 @@ pub fn repeat_result(case: &Prepared, plan: &Plan, started: String, counted: Cou
 }
 
 /// The record before the first case.
-fn planned(settings: &Settings, side: &Side, name: String) -> Record {
+fn planned(settings: &Settings, side: &Side, name: String, fresh: u64) -> Record {
+    let stored =
+        || store::load(&settings.results.join(&name).join(store::FILE)).ok().map(|record| record.run.seed);
+    let seed = settings.seed.or_else(|| settings.resume.then(stored).flatten()).unwrap_or(fresh);
     let mut rules: Vec<String> = side.cases.iter().map(|case| repeats::described(&case.runs)).collect();
     rules.dedup();
     let run = Run {
@@ -231,12 +240,18 @@ fn planned(settings: &Settings, side: &Side, name: String) -> Record {
         tool_version: env!("CARGO_PKG_VERSION").into(),
         command_line: settings.command_line.clone(),
         suite: settings.suite.clone(),
-        seed: settings.seed,
+        seed,
         repeats: (!rules.is_empty()).then(|| rules.join("; ")),
         ..Run::default()
     };
     let cases = side.cases.iter().map(|case| case.about.clone()).collect();
     Record::planned(run, settings.system.clone(), side.place.about.clone(), cases)
+}
+
+/// A seed nobody has chosen. 53 bits: readers of JSON may hold it as a floating-point number.
+fn fresh_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish() >> 11
 }
 
 /// Names of the runs, one a target; different also where targets are called alike.
