@@ -11,6 +11,7 @@ use super::progress::{Progress, TICK};
 use super::stop::Stop;
 use super::{numbers, reason};
 use crate::os::Os;
+use crate::os::linux::engine::Null;
 use crate::os::linux::resolve::Resolver;
 use crate::os::linux::{Clock, Context, Linux, RunDir};
 use crate::plan::instr::{Direct, Layout, Plan};
@@ -103,28 +104,34 @@ fn in_directory(
     let context = Context::new(root, clock);
     let shared = Arc::new(Shared::new(job.plan));
     let eyes = Eyes { job, context: &context, cache: Mutex::default(), phase: Mutex::default() };
-    let options =
-        TeamOptions { key: job.key, epoch: (epoch_ns / 1_000_000_000) as i64, mark: job.mark };
+    let options = TeamOptions { key: job.key, epoch: (epoch_ns / 1_000_000_000) as i64, mark: job.mark };
     let team = std::thread::scope(|scope| {
         let (done, news) = mpsc::channel::<()>();
         let (eyes, shared, context) = (&eyes, &shared, &context);
         let leader = scope.spawn(move || {
             // Dropped with the thread, also when it panics: the watcher wakes up either way.
             let _done = done;
-            team::run(job.plan, shared, |_| Linux::new(context), options, eyes)
+            match job.plan.engine.name.as_str() {
+                "null" => team::run(job.plan, shared, |_| Linux::with_engine(context, Null), options, eyes),
+                _ => team::run(job.plan, shared, |_| Linux::new(context), options, eyes),
+            }
         });
         while news.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
             if stop.requested() {
                 shared.abort();
             }
             let phase = lock(&eyes.phase).clone();
-            let load = |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
+            let load =
+                |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
             progress.tick(job.plan, phase.as_deref(), load(&shared.ops), load(&shared.bytes));
         }
         leader.join()
     });
     let Ok(team) = team else {
-        return Err((NoResult::Failed, Reason::new("the program itself failed; please report this as a bug")));
+        return Err((
+            NoResult::Failed,
+            Reason::new("the program itself failed; please report this as a bug"),
+        ));
     };
     if let Some((worker, fault)) = &team.fault {
         return Err(reason::of_fault(job.plan, *worker, fault));
@@ -192,6 +199,8 @@ fn effective(plan: &Plan, team: &TeamRun, context: &Context, cache: Option<Strin
     let layouts = plan.sets.iter().filter(|set| set.count > 0 && !set.memory);
     let mut layouts: Vec<&str> = layouts
         .map(|set| match set.layout {
+            // The engine that does nothing lays out nothing either.
+            Layout::Written if plan.engine.name == "null" => "empty",
             Layout::Written => "written",
             Layout::Fallocated => "fallocated",
             Layout::None => "holes",

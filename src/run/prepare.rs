@@ -17,7 +17,7 @@ use crate::profile::suite::{Cache, PlannedCase, Runs};
 use crate::record;
 
 /// The engines this version has.
-const ENGINES: [&str; 1] = ["sync"];
+const ENGINES: [&str; 2] = ["sync", "null"];
 
 /// A case with everything that is needed to run it.
 #[derive(Clone, Debug)]
@@ -177,4 +177,3 @@ pub fn case_number(bound: &BoundCase) -> u64 {
     let digest = Sha256::digest(format!("{}\0{}", bound.profile_id, bound.case_id));
     digest.iter().take(8).fold(0, |n, byte| n << 8 | u64::from(*byte))
 }
-

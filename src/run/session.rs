@@ -165,7 +165,8 @@ fn one_case(
             repeats.fail(NoResult::Interrupted, Reason::new("interrupted between its repeats"));
         }
         let Some(mut row) = lane.store.record().rows.get(at).cloned() else { continue };
-        repeats.settle(&mut row, "sync");
+        let engine = case.plan.as_ref().map_or("sync", |plan| plan.engine.name.as_str());
+        repeats.settle(&mut row, engine);
         let line = format!("{}: {}", label(lane, case, at, cases, several), outcome(&row, started.elapsed()));
         lane.store.set_row(at, row)?;
         progress.end(&line);
@@ -286,4 +287,3 @@ fn utc_offset() -> Option<String> {
     let minutes = offset.abs() / 60;
     Some(format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60))
 }
-
