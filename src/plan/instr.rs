@@ -22,6 +22,13 @@ pub const NO_NAME: NameId = NameId::MAX;
 /// "Not counted".
 pub const NO_STAT: StatId = StatId::MAX;
 
+/// Bytes of the pool of random data a worker writes from: more than one compression record (at most
+/// 1 MiB), little enough to stay in the second-level cache with what it is copied to.
+pub const DATA_POOL: u64 = 2 << 20;
+/// Up to so many workers each has a pool of its own and renews it in place; more of them copy from
+/// one they share, which costs a copy and saves gigabytes.
+pub const OWN_POOLS: u32 = 64;
+
 /// One instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Instr {

@@ -11,8 +11,6 @@ use super::walk::{Levels, Totals, Walk};
 use crate::os::Recipe;
 use crate::profile::units::{format_duration, format_size};
 
-/// Bytes of a worker's pool of random data (the interpreter's buffers).
-const RANDOM_POOL: u64 = 2 << 20;
 /// Bytes a page.
 const PAGE: u64 = 4096;
 /// Bytes one member takes in a pool: its facts, its place among the live ones, its age.
@@ -384,7 +382,8 @@ fn memory(plan: &Plan, members: f64) -> Memory {
     }
     // Files that hold what was read before are laid out with random data.
     if uses(|r| matches!(r, Recipe::Random | Recipe::Mixed { .. } | Recipe::Read)) {
-        buffers = buffers.saturating_add(largest.max(RANDOM_POOL + PAGE));
+        let own = if plan.workers > OWN_POOLS { largest } else { largest.max(DATA_POOL + PAGE) };
+        buffers = buffers.saturating_add(own);
     }
     let in_memory = plan.sets.iter().filter(|s| s.memory).map(|set| {
         let sizes = super::moments::file_sizes(set, &plan.tables);

@@ -199,7 +199,7 @@ fn memory_is_what_buffers_hold() {
     s.set("source", 1, Draw::Const(1 << 30), |set| set.memory = true);
     s.phase("run");
     let n = needs(&s.plan);
-    let each = (1 << 30) + (1 << 20) + PAGE + RANDOM_POOL + PAGE;
+    let each = (1 << 30) + (1 << 20) + PAGE + DATA_POOL + PAGE;
     assert_eq!(n.memory, Memory { per_worker: each, shared: 0, total: 8 * each });
     assert_eq!((n.bytes.peak, n.inodes.peak), (Some(0), Some(0)));
 }

@@ -1,19 +1,20 @@
 //! The memory transfers come from and go to: page-aligned, filled so that data does not compress
 //! or repeat unless the profile says so.
 
+use std::sync::{Arc, OnceLock};
+
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
 use super::random::spread;
 use crate::os::Recipe;
+use crate::plan::instr::{DATA_POOL, OWN_POOLS};
 
 /// Alignment of every transfer in memory. Some file systems refuse direct I/O below a page.
 pub const PAGE: usize = 4096;
 /// Fresh bytes are put at the start of every such piece.
 pub const SECTOR: usize = 512;
-/// A worker's pool of random data: more than one compression record (at most 1 MiB), little
-/// enough to stay in the second-level cache with what it is copied to.
-const POOL: usize = 2 << 20;
+const POOL: usize = DATA_POOL as usize;
 /// Pattern repeated by duplicated blocks.
 const DUPLICATE_BLOCK: usize = 4096;
 
@@ -52,17 +53,45 @@ impl Aligned {
     }
 }
 
+/// The random data all workers of a case start from, made when the first of them asks.
+pub struct DataPool {
+    len: usize,
+    seed: u64,
+    crowd: bool,
+    bytes: OnceLock<Aligned>,
+}
+
+impl DataPool {
+    /// For so many workers whose largest transfer has so many bytes.
+    pub fn new(workers: u32, largest: usize, seed: u64) -> Arc<DataPool> {
+        // A transfer may start in any page of the pool and must end inside it.
+        let len = POOL.max(largest.next_multiple_of(PAGE));
+        Arc::new(DataPool { len, seed, crowd: workers > OWN_POOLS, bytes: OnceLock::new() })
+    }
+
+    fn bytes(&self) -> &Aligned {
+        self.bytes.get_or_init(|| {
+            let mut bytes = Aligned::zeroed(self.len);
+            ChaCha8Rng::seed_from_u64(self.seed).fill_bytes(bytes.slice_mut(0, self.len));
+            bytes
+        })
+    }
+}
+
 /// One worker's buffers. Each is made when first needed.
 pub struct Buffers {
     largest: usize,
+    shared: Arc<DataPool>,
     seed: u64,
     read: Aligned,
     zero: Aligned,
     byte: Aligned,
     byte_value: u8,
     text: Aligned,
+    /// This worker's own pool; empty in a crowd.
     pool: Aligned,
     pool_at: usize,
+    /// Where blocks are put together from the shared pool.
     mixed: Aligned,
     /// Counts sectors ever made fresh.
     fresh: u64,
@@ -71,11 +100,14 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// `largest`: the largest transfer in bytes.
-    pub fn new(largest: usize, seed: u64) -> Buffers {
+    /// `largest`: the largest transfer in bytes; `seed` differs from worker to worker.
+    pub fn new(largest: usize, seed: u64, shared: Arc<DataPool>) -> Buffers {
         let none = || Aligned::zeroed(0);
         Buffers {
             largest,
+            // Workers that share a pool begin in different places of it.
+            pool_at: seed as usize % (POOL / PAGE) * PAGE % shared.len,
+            shared,
             seed,
             read: Aligned::zeroed(largest),
             zero: none(),
@@ -83,7 +115,6 @@ impl Buffers {
             byte_value: 0,
             text: none(),
             pool: none(),
-            pool_at: 0,
             mixed: none(),
             fresh: 0,
             duplicates: 0,
@@ -118,16 +149,13 @@ impl Buffers {
                 // Printable ASCII, space to tilde.
                 text.iter_mut().for_each(|b| *b = 32 + *b % 95);
             }
-            Recipe::Random | Recipe::Mixed { .. } if self.pool.is_empty() => {
-                // A transfer may start in any page of the pool and must end inside it.
-                let len = POOL.max(self.largest.next_multiple_of(PAGE));
-                self.pool = Aligned::zeroed(len);
-                ChaCha8Rng::seed_from_u64(self.seed).fill_bytes(self.pool.slice_mut(0, len));
-                if let Recipe::Mixed { .. } = recipe {
-                    self.mixed = Aligned::zeroed(self.largest.next_multiple_of(DUPLICATE_BLOCK));
-                }
+            Recipe::Random if !self.shared.crowd && self.pool.is_empty() => {
+                let source = self.shared.bytes();
+                self.pool = Aligned::zeroed(self.shared.len);
+                self.pool.slice_mut(0, self.shared.len).copy_from_slice(source.slice(0, self.shared.len));
             }
-            Recipe::Mixed { .. } if self.mixed.is_empty() => {
+            Recipe::Random | Recipe::Mixed { .. } if self.mixed.is_empty() => {
+                self.shared.bytes();
                 self.mixed = Aligned::zeroed(self.largest.next_multiple_of(DUPLICATE_BLOCK));
             }
             _ => {}
@@ -143,25 +171,14 @@ impl Buffers {
                 if self.pool.is_empty() {
                     self.prepare(recipe);
                 }
-                if self.pool_at + len > self.pool.len() {
-                    self.pool_at = 0;
+                let from = self.take(len);
+                if self.shared.crowd {
+                    let source = self.shared.bytes().slice(from, len);
+                    self.mixed.slice_mut(0, len).copy_from_slice(source);
+                    self.fresh = renew(self.mixed.slice_mut(0, len), self.seed, self.fresh);
+                    return self.mixed.slice(0, len);
                 }
-                let from = self.pool_at;
-                self.pool_at = from + len.next_multiple_of(PAGE);
-                let mut fresh = self.fresh;
-                let slice = self.pool.slice_mut(from, len);
-                let mut sectors = slice.chunks_exact_mut(SECTOR);
-                for sector in &mut sectors {
-                    fresh += 1;
-                    sector[..8].copy_from_slice(&stamp(self.seed, fresh));
-                }
-                let rest = sectors.into_remainder();
-                if !rest.is_empty() {
-                    fresh += 1;
-                    let n = rest.len().min(8);
-                    rest[..n].copy_from_slice(&stamp(self.seed, fresh)[..n]);
-                }
-                self.fresh = fresh;
+                self.fresh = renew(self.pool.slice_mut(from, len), self.seed, self.fresh);
                 self.pool.slice(from, len)
             }
             Recipe::Read => self.read.slice(0, len),
@@ -181,6 +198,17 @@ impl Buffers {
         }
     }
 
+    /// Where the next `len` bytes of the pool begin: every transfer takes another part.
+    #[inline]
+    fn take(&mut self, len: usize) -> usize {
+        if self.pool_at + len > self.shared.len {
+            self.pool_at = 0;
+        }
+        let from = self.pool_at;
+        self.pool_at = from + len.next_multiple_of(PAGE);
+        from
+    }
+
     /// Every sector starts with its compressible share of zeros and goes on with random data; a
     /// share of the 4 KiB blocks repeats an earlier block.
     fn mix(&mut self, recipe: Recipe, compressible: u8, duplicate: u8, len: usize) -> &[u8] {
@@ -198,11 +226,9 @@ impl Buffers {
                 // Sixteen patterns in rotation: each repeats soon, none repeats itself at once.
                 (self.duplicates % 16, self.duplicates as usize % 16 * DUPLICATE_BLOCK)
             } else {
-                let from = self.pool_at;
-                self.pool_at = (from + PAGE) % (self.pool.len() - PAGE);
-                (self.fresh << 8, from)
+                (self.fresh << 8, self.take(DUPLICATE_BLOCK))
             };
-            let source = self.pool.slice(from, block);
+            let source = self.shared.bytes().slice(from, block);
             let target = self.mixed.slice_mut(done, block);
             target.copy_from_slice(source);
             for (i, sector) in target.chunks_mut(SECTOR).enumerate() {
@@ -218,6 +244,23 @@ impl Buffers {
     }
 }
 
+/// Puts fresh bytes at the start of every sector; `count` sectors were made fresh before.
+#[inline]
+fn renew(data: &mut [u8], seed: u64, mut count: u64) -> u64 {
+    let mut sectors = data.chunks_exact_mut(SECTOR);
+    for sector in &mut sectors {
+        count += 1;
+        sector[..8].copy_from_slice(&stamp(seed, count));
+    }
+    let rest = sectors.into_remainder();
+    if !rest.is_empty() {
+        count += 1;
+        let n = rest.len().min(8);
+        rest[..n].copy_from_slice(&stamp(seed, count)[..n]);
+    }
+    count
+}
+
 /// Eight bytes that no other sector of this worker has.
 #[inline]
 fn stamp(seed: u64, count: u64) -> [u8; 8] {
@@ -231,9 +274,13 @@ mod tests {
 
     use super::*;
 
+    fn made(largest: usize, seed: u64, workers: u32) -> Buffers {
+        Buffers::new(largest, seed, DataPool::new(workers, largest, 99))
+    }
+
     #[test]
     fn every_buffer_is_page_aligned_also_after_odd_lengths() {
-        let mut buffers = Buffers::new(10_000, 1);
+        let mut buffers = made(10_000, 1, 1);
         for recipe in [
             Recipe::Random,
             Recipe::Zero,
@@ -250,7 +297,13 @@ mod tests {
 
     #[test]
     fn random_data_is_fresh_in_every_sector_and_never_repeats_a_block() {
-        let mut buffers = Buffers::new(4096, 7);
+        for workers in [1, OWN_POOLS + 1] {
+            fresh_and_different(workers);
+        }
+    }
+
+    fn fresh_and_different(workers: u32) {
+        let mut buffers = made(4096, 7, workers);
         let mut blocks = HashSet::new();
         let mut sectors = HashSet::new();
         for _ in 0..(64 << 20) / 4096 {
@@ -273,7 +326,7 @@ mod tests {
     #[test]
     fn mixed_data_holds_the_shares_it_says() {
         for (compressible, duplicate) in [(50u8, 0u8), (0, 20), (30, 50)] {
-            let mut buffers = Buffers::new(64 << 10, 3);
+            let mut buffers = made(64 << 10, 3, 1);
             let (mut zeros, mut total, mut repeats) = (0usize, 0usize, 0usize);
             let mut seen = HashSet::new();
             for _ in 0..100 {

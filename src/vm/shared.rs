@@ -1,8 +1,9 @@
 //! What the workers of a case share: the stop flag, gates, budgets, shared pools, progress.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
+use super::buffers::DataPool;
 use super::draw::RankTables;
 use super::pool::Pool;
 use crate::plan::instr::Plan;
@@ -96,6 +97,8 @@ pub struct Shared {
     pub ops: AtomicU64,
     pub bytes: AtomicU64,
     pub ranks: RankTables,
+    /// Random data to write.
+    pub data: Arc<DataPool>,
 }
 
 impl Shared {
@@ -118,6 +121,8 @@ impl Shared {
             ops: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             ranks: RankTables::default(),
+            // What is fresh in every sector differs by seed, case, repeat and worker.
+            data: DataPool::new(plan.workers, plan.largest_block as usize, 0x696f_7363),
         }
     }
 

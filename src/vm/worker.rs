@@ -194,7 +194,7 @@ impl<O: Os> Worker<O> {
         Worker {
             random: Streams::new(plan.random.generator, key),
             ranks: RankCache::default(),
-            buffers: Buffers::new(plan.largest_block as usize, key.hash(0xda7a)),
+            buffers: Buffers::new(plan.largest_block as usize, key.hash(0xda7a), Arc::clone(&shared.data)),
             name_key: key.hash(0x6e61_6d65),
             key,
             epoch,
