@@ -107,31 +107,45 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}").trim_end().to_string() + "\n").collect()
 }
 
-/// The names of numbers, those that differ only in their last part on one line.
+/// The names of numbers: what has the same quantities and reductions stands together.
 fn numbers_text(names: &[String]) -> String {
-    let mut quantities: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut subjects: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for name in names {
-        let (before, last) = name.rsplit_once('.').unwrap_or(("", name));
-        quantities.entry(before).or_default().push(last);
-    }
-    // And those that have the same last parts on one line again.
-    let mut lines: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
-    for (before, reductions) in quantities {
-        let (subject, quantity) = before.rsplit_once('.').unwrap_or(("", before));
-        match lines.iter_mut().find(|line| line.0 == subject && line.2 == reductions && !subject.is_empty()) {
-            Some(line) => line.1.push(quantity),
-            None => lines.push((subject, vec![quantity], reductions)),
+        let (before, reduction) = name.rsplit_once('.').unwrap_or(("", name));
+        let (subject, quantity) = match reduction {
+            // A phase's and a step's own time has no reduction.
+            "seconds" | "whole_seconds" => (before, reduction),
+            _ => before.rsplit_once('.').unwrap_or(("", before)),
+        };
+        let reductions = subjects.entry(subject).or_default().entry(quantity).or_default();
+        if reduction != quantity {
+            reductions.push(reduction);
         }
     }
-    let braces = |words: &[&str]| match words {
-        [one] => one.to_string(),
-        several => format!("{{{}}}", several.join(", ")),
-    };
-    lines
-        .iter()
-        .map(|(subject, quantities, reductions)| {
-            let dot = if subject.is_empty() { "" } else { "." };
-            format!("  {subject}{dot}{}.{}\n", braces(quantities), braces(reductions))
-        })
-        .collect()
+    let mut shapes: Vec<(BTreeMap<&str, Vec<&str>>, Vec<&str>)> = Vec::new();
+    for (subject, quantities) in subjects {
+        match shapes.iter_mut().find(|(shape, _)| *shape == quantities) {
+            Some((_, alike)) => alike.push(subject),
+            None => shapes.push((quantities, vec![subject])),
+        }
+    }
+    let mut out = String::new();
+    for (shape, alike) in shapes {
+        let _ = writeln!(out, "  {}", alike.join(", "));
+        // Quantities with the same reductions share a line.
+        let mut lines: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+        for (quantity, reductions) in shape {
+            match lines.iter_mut().find(|(_, same)| *same == reductions) {
+                Some((quantities, _)) => quantities.push(quantity),
+                None => lines.push((vec![quantity], reductions)),
+            }
+        }
+        for (quantities, reductions) in lines {
+            let _ = match reductions.as_slice() {
+                [] => writeln!(out, "    .{}", quantities.join(" .")),
+                _ => writeln!(out, "    .{}  .{}", quantities.join(" ."), reductions.join(" .")),
+            };
+        }
+    }
+    out
 }
