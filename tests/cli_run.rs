@@ -294,3 +294,30 @@ fn results_are_shown_exported_and_shared() {
     let written = std::fs::read_to_string(place.path().join("out.csv")).expect("a file");
     assert_eq!(written, place.call(&["export", "csv", "results/one/record.json"]).expect(0).out);
 }
+
+#[test]
+fn the_rows_of_a_result_are_run_again_with_their_values() {
+    let place = Place::new();
+    // A profile that comes with the program is found by its id alone.
+    place.run("dd", &["dd:fsync", "--set", "count=2", "--set", "block=64KiB"]).expect(0);
+    place.run("dd-again", &["results/dd"]).expect(0);
+    let (first, second) = (place.record("dd"), place.record("dd-again"));
+    assert_eq!(rows(&first)[0]["plan_hash"], rows(&second)[0]["plan_hash"]);
+    assert_eq!(rows(&first)[0]["params"], rows(&second)[0]["params"]);
+    assert!(place.call(&["explain", "results/dd/record.json"]).expect(0).out.contains("count = 2"));
+}
+
+#[test]
+fn a_suite_that_drops_caches_says_what_came_of_it() {
+    let place = Place::with(&[FILES]);
+    place.write(
+        "s.yaml",
+        "suite: s\ntitle: S\nruns: 1\ncache: drop\ntests: [{profile: files, cases: [small]}]\n",
+    );
+    place.call(&["run", "s.yaml", "--target", "t", "--name", "one"]).expect(0);
+    let record = place.record("one");
+    let cache = rows(&record)[0]["effective"]["cache"].as_str().unwrap_or_default().to_string();
+    assert!(cache.contains("dropped"), "{cache}");
+    assert!(!cache.starts_with("not") || cache.contains("root"), "{cache}");
+    assert!(record["system"]["null_op_ns"].as_f64().is_some_and(|ns| ns > 1.0));
+}
