@@ -5,6 +5,8 @@ pub mod linux;
 pub mod machine;
 pub mod path;
 pub mod sim;
+#[cfg(test)]
+pub mod skipped;
 
 #[cfg(test)]
 mod tests;

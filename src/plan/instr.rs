@@ -271,7 +271,8 @@ pub enum Until {
     Passes(u64),
     /// When a set has no member left to take, or no room for another.
     Exhausted,
-    /// When the rate of the last `windows` seconds stays within `within` (1/1000) of its mean.
+    /// When the operations of all workers in each of the last `windows` seconds were within
+    /// `within` (1/1000) of their mean.
     Steady { windows: u32, within: u32, at_most: Nanos },
 }
 

@@ -2,7 +2,7 @@
 
 use super::fault::Flow;
 use super::random::Purpose;
-use super::worker::{Claim, ClaimUnit, Worker};
+use super::worker::{Claim, ClaimUnit, Steady, Worker};
 use crate::ops::Exec;
 use crate::os::{Nanos, Os};
 use crate::plan::instr::*;
@@ -112,6 +112,10 @@ fn start_loop<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16, exit: Pc) -> 
             }
             if lp.phase {
                 worker.window_end = until;
+            }
+            if let Until::Steady { windows, within, .. } = lp.until {
+                let next = start.saturating_add(lp.ramp);
+                worker.steady = Some(Steady { windows, within, next, ..Steady::default() });
             }
         }
         Until::Ops { total, each, data } => {

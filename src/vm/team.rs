@@ -327,7 +327,8 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
             let mut runs = lock(&meeting.runs);
             if let Some(run) = runs.last_mut() {
                 run.released = released;
-                if worker.window_end != Nanos::MAX {
+                // A phase that was ended early has no window beyond what was done in it.
+                if worker.window_end != Nanos::MAX && left >= worker.window_end {
                     run.window = Some((worker.first_start, worker.window_end));
                 }
                 run.workers.push(done);

@@ -34,6 +34,20 @@ pub struct LoopState {
     pub outer_claim: Option<Claim>,
 }
 
+/// A worker's watch for a steady rate of all of them.
+#[derive(Clone, Debug, Default)]
+pub struct Steady {
+    pub windows: u32,
+    /// Thousandths of the mean.
+    pub within: u32,
+    /// When the next second is over.
+    pub next: Nanos,
+    /// The shared counter when the last one began.
+    pub last: Option<u64>,
+    /// Operations of each second.
+    pub seconds: Vec<u64>,
+}
+
 /// What must be claimed before a transfer: the loop around it ends after a fixed amount.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
@@ -125,6 +139,8 @@ pub struct Worker<O: Os> {
     pub excluded: Nanos,
     /// The part of it that lies before the last counted operation.
     pub excluded_before_end: Nanos,
+    /// What ends the phase when its rate is steady, and the seconds seen so far.
+    pub steady: Option<Steady>,
     /// Nanoseconds behind schedule, where a rate is kept.
     pub lag: Nanos,
 
@@ -210,6 +226,7 @@ impl<O: Os> Worker<O> {
             last_end: 0,
             excluded: 0,
             excluded_before_end: 0,
+            steady: None,
             lag: 0,
             hands: vec![Hand::default(); sets],
             pools: pools.collect(),
@@ -238,6 +255,7 @@ impl<O: Os> Worker<O> {
         (self.passes, self.moved_ops, self.moved_bytes) = (0, 0, 0);
         (self.excluded, self.excluded_before_end, self.lag, self.exhausted) = (0, 0, 0, false);
         (self.claim, self.pass_limit, self.exhausted_exit) = (None, None, None);
+        self.steady = None;
         self.reported = (0, 0);
         self.turns.fill(0);
         self.paces.fill(PaceState::default());
@@ -289,6 +307,7 @@ impl<O: Os> Worker<O> {
         if t >= self.tick_at {
             self.report_progress();
             self.tick_at = t + TICK;
+            self.look_for_steadiness(t);
             if self.intervals.as_ref().is_some_and(|i| i.due(t)) {
                 let (ops, bytes, latency) = self.totals();
                 if let Some(intervals) = &mut self.intervals {
@@ -303,6 +322,28 @@ impl<O: Os> Worker<O> {
             return false;
         }
         true
+    }
+
+    /// Once a second: whether the rate of all workers has become steady. The phase then ends.
+    fn look_for_steadiness(&mut self, t: Nanos) {
+        let Some(steady) = &mut self.steady else { return };
+        if t < steady.next {
+            return;
+        }
+        let total = self.shared.ops.load(Ordering::Relaxed);
+        if let Some(last) = steady.last.replace(total) {
+            steady.seconds.push(total.saturating_sub(last));
+        }
+        steady.next = t + SECOND;
+        let windows = steady.windows as usize;
+        if self.ramp_until == 0 && steady.seconds.len() >= windows {
+            let seconds = &steady.seconds[steady.seconds.len() - windows..];
+            let mean = seconds.iter().sum::<u64>() as f64 / windows as f64;
+            let allowed = mean * f64::from(steady.within) / 1000.0;
+            if mean > 0.0 && seconds.iter().all(|s| (*s as f64 - mean).abs() <= allowed) {
+                self.shared.stop_phase();
+            }
+        }
     }
 
     /// Forgets what was counted so far: the measured part of the phase begins.

@@ -43,10 +43,17 @@ pub fn need<const N: usize>(test: &str, programs: [&str; N]) -> Option<[PathBuf;
 /// # Panics
 /// With `IOSCORE_NO_SKIP=1` in the environment.
 pub fn skip(test: &str, reason: &str) {
-    let list = std::env::var_os(SKIP_LIST).filter(|name| !name.is_empty());
+    let list = skip_list();
     // Straight to the stream: the test runner swallows what the print macros of a passing test say.
     let no_skip = std::env::var_os(NO_SKIP);
-    skip_into(&mut std::io::stderr(), test, reason, list.as_deref().map(Path::new), no_skip.as_deref());
+    skip_into(&mut std::io::stderr(), test, reason, Some(&list), no_skip.as_deref());
+}
+
+/// The file that collects skips: what `IOSCORE_SKIPS` names, or one in the build directory that the
+/// last of the tests reads and removes.
+pub fn skip_list() -> PathBuf {
+    let named = std::env::var_os(SKIP_LIST).filter(|name| !name.is_empty());
+    named.map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("skipped"), PathBuf::from)
 }
 
 /// [`skip`] with its surroundings given: where to say it, the file to append to, the value of

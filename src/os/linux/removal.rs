@@ -328,7 +328,7 @@ mod tests {
         fs::create_dir_all(&mount).unwrap();
         fs::write(dir.path().join("a/file"), "").unwrap();
         let Some(mounted) = Mounted::tmpfs(&mount, c"size=64k") else {
-            eprintln!("skipped: mounting a file system is not permitted here");
+            crate::os::skipped::skipped("mounting a file system is not permitted here");
             return;
         };
         fs::write(mount.join("precious"), "x").unwrap();

@@ -106,7 +106,7 @@ fn punching<M: Os>(os: &mut M) {
     os.fsync(fd).unwrap();
     let before = os.fstat(fd).unwrap();
     match os.allocate(fd, Space::Punch, 4096 + 100, 16 * 4096) {
-        Err(Errno(libc::EOPNOTSUPP)) => return eprintln!("skipped: no holes on this file system"),
+        Err(Errno(libc::EOPNOTSUPP)) => return crate::os::skipped::skipped("no holes on this file system"),
         result => result.unwrap(),
     }
     let after = os.fstat(fd).unwrap();
@@ -147,7 +147,9 @@ fn attributes<M: Os>(os: &mut M) {
     let root = os.root();
     let fd = file(os, c"a", 0);
     match os.set_xattr(fd, c"user.test", b"hello") {
-        Err(Errno(libc::EOPNOTSUPP)) => return eprintln!("skipped: no attributes on this file system"),
+        Err(Errno(libc::EOPNOTSUPP)) => {
+            return crate::os::skipped::skipped("no attributes on this file system");
+        }
         result => result.unwrap(),
     }
     assert_eq!(os.get_xattr(fd, c"user.test"), Ok(5));

@@ -32,7 +32,7 @@ fn workers_have_descriptors_of_their_own() {
     if own_table {
         assert_eq!(os.fstat(fd), Err(Errno(libc::EBADF)));
     } else {
-        eprintln!("skipped: no descriptor tables of their own here");
+        crate::os::skipped::skipped("no descriptor tables of their own here");
     }
     go_on.send(()).unwrap();
     worker.join().unwrap();
@@ -90,7 +90,7 @@ fn record_locks_exclude_workers_as_they_do_processes() {
 fn a_full_file_system_and_a_read_only_one() {
     let dir = tempfile::tempdir().unwrap();
     let Some(mounted) = Mounted::tmpfs(dir.path(), c"size=1m,nr_inodes=20") else {
-        return eprintln!("skipped: mounting a file system is not permitted here");
+        return crate::os::skipped::skipped("mounting a file system is not permitted here");
     };
     let mut os = linux_in(dir.path(), true);
     let root = os.root();
@@ -123,7 +123,7 @@ fn a_full_file_system_and_a_read_only_one() {
 fn without(call: libc::c_long, errno: i32, test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::spawn(move || match refuse(call, errno) {
         true => test(),
-        false => eprintln!("skipped: system calls cannot be refused here"),
+        false => crate::os::skipped::skipped("system calls cannot be refused here"),
     });
     thread.join().unwrap();
 }
