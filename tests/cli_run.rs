@@ -321,3 +321,54 @@ fn a_suite_that_drops_caches_says_what_came_of_it() {
     assert!(!cache.starts_with("not") || cache.contains("root"), "{cache}");
     assert!(record["system"]["null_op_ns"].as_f64().is_some_and(|ns| ns > 1.0));
 }
+
+#[test]
+fn a_target_behind_a_link_shows_both_names() {
+    let place = Place::with(&[FILES]);
+    std::os::unix::fs::symlink("t", place.path().join("link")).expect("a link");
+    place.call(&["run", "files.yaml:small", "--target", "link", "--runs", "1", "--name", "x"]).expect(0);
+    let record = place.record("x");
+    assert_eq!(record["target"]["path"], "link");
+    assert!(
+        record["target"]["resolved"].as_str().is_some_and(|path| path.ends_with("/t")),
+        "{}",
+        record["target"]
+    );
+    assert!(place.left().is_empty());
+}
+
+#[test]
+fn a_target_may_lie_as_deep_as_paths_go() {
+    let place = Place::with(&[FILES]);
+    let mut deep = place.path().join("t");
+    while deep.as_os_str().len() < 3800 {
+        deep.push("d".repeat(200));
+    }
+    std::fs::create_dir_all(&deep).expect("a deep directory");
+    let target = deep.to_str().expect("a path");
+    place.call(&["run", "files.yaml:small", "--target", target, "--runs", "1", "--name", "x"]).expect(0);
+    assert_eq!(place.statuses("x"), ["small: ok"]);
+    assert_eq!(std::fs::read_dir(&deep).expect("it is there").count(), 0);
+}
+
+#[test]
+fn a_seed_that_a_profile_fixes_is_not_changed_silently() {
+    let place = Place::new();
+    place.write("files.yaml", &FILES.replace("files:\n", "random: {seed: 42}\nfiles:\n"));
+    place.run("one", &["files.yaml:small", "--seed", "7"]).expect(0).says(&["fixes its seed, 42"]);
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let place = Place::with(&[ENDLESS]);
+    let arguments = ["run", "endless.yaml:endless", "--target", "t", "--runs", "1", "--name", "one"];
+    let running =
+        place.start(&arguments, |place| place.record_path("one").exists() && !place.left().is_empty());
+    // Both wait until it goes on, so that the second comes before the first is acted upon.
+    ["STOP", "INT", "TERM", "CONT"].iter().for_each(|signal| running.signal(signal));
+    running.wait().expect(130);
+    assert_eq!(place.record("one")["run"]["state"], "incomplete");
+    assert!(!place.left().is_empty(), "nothing was cleaned any more");
+    place.call(&["clean", "t"]).expect(0);
+    assert!(place.left().is_empty());
+}

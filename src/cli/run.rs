@@ -107,6 +107,7 @@ pub fn call(args: &Args) -> Outcome {
     }
     if !args.quiet {
         sides.iter().for_each(|side| say(&described(side, args)));
+        fixed_seeds(args, &sides).iter().for_each(|note| say(note));
     }
     if args.dry_run {
         sides.iter().try_for_each(|side| data(dry(side)))?;
@@ -137,6 +138,19 @@ fn places(args: &Args) -> Result<Vec<Place>, Failure> {
         }
     }
     Ok(places)
+}
+
+/// Notes on profiles that fix their seed, where another one is asked for.
+fn fixed_seeds(args: &Args, sides: &[Side]) -> Vec<String> {
+    let Some(asked) = args.seed else { return Vec::new() };
+    let cases = sides.iter().take(1).flat_map(|side| &side.cases);
+    let fixed = cases.filter_map(|case| {
+        let seed = case.plan.as_ref().ok()?.random.seed.filter(|seed| *seed != asked)?;
+        Some(format!("note: {} fixes its seed, {seed}; --seed does not change it", case.bound.profile_id))
+    });
+    let mut notes: Vec<String> = fixed.collect();
+    notes.dedup();
+    notes
 }
 
 /// What will be done to one target, before anything is written there.
