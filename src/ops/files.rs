@@ -4,10 +4,13 @@ use super::row::*;
 use super::table::family;
 use crate::os::{Errno, Fd, Os, Whence};
 use crate::plan::instr::*;
-use crate::profile::shape::{Kind, Verb};
+use crate::profile::shape::{Field, Kind, Verb};
 use crate::vm::fault::Flow;
 use crate::vm::hand::CLOSED;
 use crate::vm::worker::Worker;
+
+const RELATIVE: Field =
+    Field::new("relative", Kind::Bool, "counted from where the file is (SEEK_CUR), not from its start");
 
 family! {
     {
@@ -50,7 +53,7 @@ family! {
             doc: "Sets where `at: next` goes on in the file in hand.",
             object: Some(Kind::Distribution),
             bare: false,
-            args: &[IN],
+            args: &[IN, RELATIVE],
         },
         object: Object::Value, counts: Counts::Operation, run: seek, needs_open: true,
     },
@@ -176,8 +179,15 @@ fn close<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
 fn seek<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
     let to = worker.draw(args.value, crate::vm::random::Purpose::Place, args.set);
     let file = &mut worker.hands[usize::from(args.set)].file;
-    file.cursor = to;
-    let fd = file.fd;
-    let result = worker.os.seek(fd, to as i64, Whence::Start).map(|_| ());
-    worker.settle(args, result, "lseek")
+    let (fd, relative) = (file.fd, args.detail == Detail::Relative);
+    let result = match relative && !file.positional {
+        true => worker.os.seek(fd, to as i64, Whence::Current),
+        // Transfers that name their offset leave the file's own position behind.
+        false if relative => worker.os.seek(fd, (file.cursor + to) as i64, Whence::Start),
+        false => worker.os.seek(fd, to as i64, Whence::Start),
+    };
+    if let Ok(at) = result {
+        worker.hands[usize::from(args.set)].file.cursor = at;
+    }
+    worker.settle(args, result.map(|_| ()), "lseek")
 }

@@ -58,6 +58,17 @@ family! {
     },
     {
         verb: Verb {
+            name: "replace",
+            group: "names",
+            doc: "Renames the file in hand over another member of its set, which is gone then: how programs save a file safely.",
+            object: Some(Kind::Set),
+            bare: true,
+            args: &[PICK],
+        },
+        object: Object::Set, counts: Counts::Operation, run: replace,
+    },
+    {
+        verb: Verb {
             name: "link",
             group: "names",
             doc: "Gives a member of a set a second name, which is a member of its own from then on.",
@@ -238,6 +249,34 @@ fn rename<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     if result.is_err() {
         worker.hands[set].file.member.number = old;
         worker.with_pool(args.set, |pool| pool.set_number(slot, old));
+    }
+    worker.settle(args, result, "rename")
+}
+
+fn replace<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
+    let set = usize::from(args.set);
+    let others = worker.with_pool(args.set, |pool| pool.len()).unwrap_or(0);
+    if worker.hands[set].is_empty() || others < 2 {
+        return worker.guarded(plan.sets[set].empty, "rename", "there is no file in hand, or none to put it over");
+    }
+    let file = worker.hands[set].file;
+    let from_dir = worker.member_path(args.set);
+    let from = worker.take_path();
+    if file.is_open() {
+        // Choosing the other file lays this one down.
+        let _ = worker.os.close(file.fd);
+    }
+    // No longer a member of its own: it cannot be chosen, by this worker or another.
+    worker.forget_member(args.set);
+    if let Err(flow) = pick(worker, plan, args, "rename") {
+        return flow;
+    }
+    let to_dir = worker.member_path(args.set);
+    let result = worker
+        .with_path(|os, to| os.rename(from_dir, CStr::from_bytes_until_nul(&from).unwrap_or(c""), to_dir, to));
+    if result.is_ok() {
+        worker.hands[set].file.size = file.size;
+        worker.store_size(args.set);
     }
     worker.settle(args, result, "rename")
 }

@@ -14,6 +14,8 @@ const HOW: Field = Field::new(
     Kind::Choice(&["allocate", "keep_size", "punch", "zero"]),
     "allocate (default), keep_size, punch (a hole), zero",
 );
+const LAST: Field =
+    Field::new("last", Kind::Size, "only the so many bytes that end where the last transfer ended");
 const FROM: Field = Field::required("from", Kind::Set, "the set whose file in hand is copied from");
 
 /// The words of `how:`.
@@ -67,10 +69,10 @@ family! {
         verb: Verb {
             name: "advise",
             group: "data",
-            doc: "Tells the kernel how the file in hand will be used (posix_fadvise over the whole file).",
+            doc: "Tells the kernel how the file in hand will be used (posix_fadvise over the whole file, or over `last` bytes).",
             object: Some(Kind::Choice(&["normal", "sequential", "random", "willneed", "dontneed", "noreuse"])),
             bare: false,
-            args: &[IN],
+            args: &[IN, LAST],
         },
         object: Object::Word(advice), counts: Counts::Operation, run: advise, needs_open: true,
     },
@@ -118,9 +120,14 @@ fn fallocate<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
 
 fn advise<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
     let Detail::Advice(advice) = args.detail else { return Flow::Next };
-    let fd = worker.hands[usize::from(args.set)].file.fd;
+    let file = &worker.hands[usize::from(args.set)].file;
+    let (fd, cursor) = (file.fd, file.cursor);
     // Length 0 is "to the end".
-    let result = worker.os.advise(fd, 0, 0, advice);
+    let (at, len) = match args.limit {
+        Some(last) => (cursor.saturating_sub(last), last.min(cursor)),
+        None => (0, 0),
+    };
+    let result = worker.os.advise(fd, at, len, advice);
     worker.settle(args, result, "fadvise64")
 }
 

@@ -315,7 +315,7 @@ variants! {
     Parents { 0 Ahead, 1 Missing, 2 Always }
     Detail {
         0 Nothing, 1 Advice(advice), 2 Space(space), 3 Lock(lock), 4 Pause, 5 Order(order), 6 Barrier(id),
-        7 OpenFile, 8 Subdirs,
+        7 OpenFile, 8 Subdirs, 9 Relative,
     }
     Until {
         0 Times(n), 1 Time(nanos), 2 Ops { total, each, data }, 3 Bytes { total, each }, 4 Passes(n),

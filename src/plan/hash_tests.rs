@@ -132,6 +132,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("args detail", |p| p.args[0].detail = Detail::OpenFile),
     ("args advice", |p| p.args[0].detail = Detail::Advice(Advice::Random)),
     ("args subdirs", |p| p.args[0].detail = Detail::Subdirs),
+    ("args relative", |p| p.args[0].detail = Detail::Relative),
     ("args space", |p| p.args[0].detail = Detail::Space(Space::Punch)),
     ("args lock", |p| p.args[0].detail = Detail::Lock(Lock::Read)),
     ("args barrier", |p| p.args[0].detail = Detail::Barrier(0)),

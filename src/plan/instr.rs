@@ -191,6 +191,8 @@ pub enum Detail {
     OpenFile,
     /// Every subdirectory of the set is meant, not the set's own directory.
     Subdirs,
+    /// The number counts from the file's position, not from its start.
+    Relative,
 }
 
 /// The operands of one operation. One struct for all of them: an operation reads what it needs.
@@ -224,7 +226,7 @@ pub struct Args {
     pub expect: Vec<Errno>,
     /// The error that must come.
     pub must_fail: Option<Errno>,
-    /// Most members a walk takes.
+    /// Most members a walk takes; how many of the last bytes a hint is for.
     pub limit: Option<u64>,
 }
 

@@ -375,7 +375,10 @@ impl Listing<'_> {
             Parents::Always => parts.push("parents always".into()),
         }
         if let Some(limit) = args.limit {
-            parts.push(format!("at most {limit}"));
+            parts.push(match args.detail {
+                Detail::Advice(_) => format!("of the last {}", format_size(limit)),
+                _ => format!("at most {limit}"),
+            });
         }
         if args.every > 1 {
             parts.push(format!("only every {}th time", args.every));

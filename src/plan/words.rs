@@ -199,6 +199,7 @@ pub fn detail(detail: Detail) -> Option<String> {
         Detail::Barrier(id) => format!("{id}"),
         Detail::OpenFile => "of the open file".into(),
         Detail::Subdirs => "every subdirectory".into(),
+        Detail::Relative => "from where it is".into(),
     })
 }
 

@@ -33,8 +33,9 @@ impl What {
     }
 }
 
-/// The engines that can be asked for.
-pub const ENGINES: &[&str] = &["sync", "libaio", "io_uring", "mmap", "sqlite"];
+/// The engines that can be asked for. `null` moves no data: what is measured then is this program's
+/// own overhead.
+pub const ENGINES: &[&str] = &["sync", "libaio", "io_uring", "mmap", "sqlite", "null"];
 
 /// The types of parameters.
 pub const TYPES: &[&str] =
@@ -70,7 +71,7 @@ pub const PROFILE: &[Field] = &[
     Field::new(
         "engine",
         Kind::OneOf(&[Choice(ENGINES), Kind::Map(ENGINE)]),
-        "how reads and writes are handed to the system",
+        "how reads and writes are handed to the system; `\"null\"` (in quotes) moves nothing and so measures this program's own overhead",
     ),
     Field::new("workers", Count, "threads that perform the steps side by side"),
     Field::new(

@@ -12,6 +12,7 @@ use super::progress::{Progress, TICK};
 use super::stop::Stop;
 use super::{numbers, reason};
 use crate::os::Os;
+use crate::os::linux::engine::Null;
 use crate::os::linux::resolve::Resolver;
 use crate::os::linux::{Clock, Context, Linux, RunDir};
 use crate::plan::instr::{Direct, Layout, Plan};
@@ -109,7 +110,10 @@ fn in_directory(job: &Job, directory: &RunDir, stop: &Stop, progress: &Progress)
         let leader = scope.spawn(move || {
             // Dropped with the thread, also when it panics: the watcher wakes up either way.
             let _done = done;
-            team::run(job.plan, shared, |_| Linux::new(context), options, eyes)
+            match job.plan.engine.name.as_str() {
+                "null" => team::run(job.plan, shared, |_| Linux::with_engine(context, Null), options, eyes),
+                _ => team::run(job.plan, shared, |_| Linux::new(context), options, eyes),
+            }
         });
         while news.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
             if stop.requested() {
@@ -191,6 +195,8 @@ fn effective(plan: &Plan, team: &TeamRun, context: &Context, cache: Option<Strin
     let layouts = plan.sets.iter().filter(|set| set.count > 0 && !set.memory);
     let mut layouts: Vec<&str> = layouts
         .map(|set| match set.layout {
+            // The engine that does nothing lays out nothing either.
+            Layout::Written if plan.engine.name == "null" => "empty",
             Layout::Written => "written",
             Layout::Fallocated => "fallocated",
             Layout::None => "holes",

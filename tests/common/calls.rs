@@ -62,6 +62,7 @@ pub fn key(call: &Syscall) -> Key {
         "creat" => open("O_WRONLY|O_CREAT|O_TRUNC", arg(1)),
         "openat" => open(arg(2), arg(3)),
         "openat2" => open(field(arg(2), "flags"), field(arg(2), "mode")),
+        "statfs" | "fstatfs" => new("statfs"),
         "stat" => new("stat"),
         "lstat" => new("lstat"),
         "fstat" => new("fstat"),

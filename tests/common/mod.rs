@@ -3,7 +3,8 @@
 //! - `tools` finds the original programs and says loudly when one is missing;
 //! - `strace` runs a program under strace and parses the log;
 //! - `calls` brings calls to equivalence classes and counts them;
-//! - `select` decides which calls of a trace count.
+//! - `select` decides which calls of a trace count;
+//! - `ours` runs the program under test, `pipeline` its inside on the simulation.
 //!
 //! It knows nothing of profiles, plans or the interpreter.
 
@@ -11,6 +12,7 @@
 #![allow(dead_code, unused_imports)]
 
 pub mod calls;
+pub mod ours;
 pub mod pipeline;
 pub mod select;
 pub mod strace;

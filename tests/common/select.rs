@@ -3,7 +3,7 @@
 //! An original is not ours to mark: of it, all calls under its work directory count. The program
 //! under test marks its phases itself, and of it everything between the marks counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::calls::Multiset;
@@ -83,6 +83,46 @@ impl Trace {
         under(&self.calls, work)
     }
 
+    /// Each execution of each phase in turn: its name, and all that overlaps the time between its
+    /// `ioscore:begin:<phase>` and `ioscore:end:<phase>`, of all processes and threads, in the order
+    /// in which the calls ended. For the program under test.
+    pub fn phases(&self) -> Result<Vec<(String, Vec<&Syscall>)>, String> {
+        let marks = self.calls.iter().filter_map(|call| Some((call, mark(call)?)));
+        let mut phases = Vec::new();
+        let mut begun: Option<(&Syscall, String)> = None;
+        for (call, text) in marks {
+            let (edge, phase) =
+                text.trim_start_matches("ioscore:").split_once(':').ok_or("a mark without a phase")?;
+            match (edge, begun.take()) {
+                ("begin", None) => begun = Some((call, phase.to_owned())),
+                ("end", Some((begin, name))) if name == phase => {
+                    let inside =
+                        |c: &&Syscall| c.started < call.started && c.ended > begin.ended && mark(c).is_none();
+                    phases.push((name, self.calls.iter().filter(inside).collect()));
+                }
+                (_, open) => return Err(format!("mark {text} while {open:?} is open")),
+            }
+        }
+        match begun {
+            Some((_, name)) => Err(format!("phase {name} never ends")),
+            None if phases.is_empty() => Err("the trace holds no marks".into()),
+            None => Ok(phases),
+        }
+    }
+
+    /// All phases together. Calls besides those on files count for the threads that work: one that
+    /// only waits for the others wakes up as often as it likes.
+    pub fn marked(&self) -> Result<Window, String> {
+        let calls = self.phases()?.into_iter().flat_map(|(_, calls)| calls);
+        let (other, files): (Vec<_>, Vec<_>) = calls.partition(|call| is_no_file(call));
+        let workers: BTreeSet<u32> = files.iter().map(|call| call.pid).collect();
+        let mut names = BTreeMap::new();
+        for call in other.into_iter().filter(|call| workers.contains(&call.pid)) {
+            *names.entry(call.name.clone()).or_default() += 1;
+        }
+        Ok(Window { files: Multiset::of(files), other: names })
+    }
+
     /// All that overlaps the time between `ioscore:begin:<phase>` and `ioscore:end:<phase>`, of all
     /// processes and threads. For the program under test.
     pub fn window(&self, phase: &str) -> Result<Window, String> {
@@ -152,7 +192,8 @@ fn mark(call: &Syscall) -> Option<String> {
     names.into_iter().find(|text| text.starts_with("ioscore:begin:") || text.starts_with("ioscore:end:"))
 }
 
-fn is_no_file(call: &Syscall) -> bool {
+/// Whether a call has nothing to do with files.
+pub fn is_no_file(call: &Syscall) -> bool {
     // Memory without a file behind it has the descriptor -1.
     let anonymous = call.name == "mmap" && call.args.get(4).is_some_and(|fd| fd == "-1");
     anonymous || NOT_FILES.contains(&call.name.as_str())

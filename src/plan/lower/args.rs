@@ -153,7 +153,12 @@ impl Lower {
         {
             args.detail = Detail::Subdirs;
         }
-        args.limit = self.optional(node, "limit", units::count);
+        if let Some(n) = node.get("relative")
+            && self.or(units::boolean(n), false)
+        {
+            args.detail = Detail::Relative;
+        }
+        args.limit = self.optional(node, "limit", units::count).or(self.optional(node, "last", units::size));
         if row.verb.name == "barrier" {
             args.detail = Detail::Barrier((self.plan.phases.len() - 1) as u16);
             self.plan.barriers = self.plan.phases.len() as u16;
