@@ -208,7 +208,12 @@ fn once(
     };
     let started = now();
     let done = case::run(&job, stop, progress);
-    done.notes.iter().for_each(|note| progress.note(note));
+    if let Some(path) = &done.kept {
+        progress.note(&format!("kept: {path}"));
+    }
+    if let Some(trouble) = &done.trouble {
+        progress.warn(&format!("warning: {trouble}"));
+    }
     Ok(repeat_result(case, plan, started, done.outcome?))
 }
 
