@@ -294,3 +294,81 @@ fn results_are_shown_exported_and_shared() {
     let written = std::fs::read_to_string(place.path().join("out.csv")).expect("a file");
     assert_eq!(written, place.call(&["export", "csv", "results/one/record.json"]).expect(0).out);
 }
+
+#[test]
+fn the_rows_of_a_result_are_run_again_with_their_values() {
+    let place = Place::new();
+    // A profile that comes with the program is found by its id alone.
+    place.run("dd", &["dd:fsync", "--set", "count=2", "--set", "block=64KiB"]).expect(0);
+    place.run("dd-again", &["results/dd"]).expect(0);
+    let (first, second) = (place.record("dd"), place.record("dd-again"));
+    assert_eq!(rows(&first)[0]["plan_hash"], rows(&second)[0]["plan_hash"]);
+    assert_eq!(rows(&first)[0]["params"], rows(&second)[0]["params"]);
+    assert!(place.call(&["explain", "results/dd/record.json"]).expect(0).out.contains("count = 2"));
+}
+
+#[test]
+fn a_suite_that_drops_caches_says_what_came_of_it() {
+    let place = Place::with(&[FILES]);
+    place.write(
+        "s.yaml",
+        "suite: s\ntitle: S\nruns: 1\ncache: drop\ntests: [{profile: files, cases: [small]}]\n",
+    );
+    place.call(&["run", "s.yaml", "--target", "t", "--name", "one"]).expect(0);
+    let record = place.record("one");
+    let cache = rows(&record)[0]["effective"]["cache"].as_str().unwrap_or_default().to_string();
+    assert!(cache.contains("dropped"), "{cache}");
+    assert!(!cache.starts_with("not") || cache.contains("root"), "{cache}");
+    assert!(record["system"]["null_op_ns"].as_f64().is_some_and(|ns| ns > 1.0));
+}
+
+#[test]
+fn a_target_behind_a_link_shows_both_names() {
+    let place = Place::with(&[FILES]);
+    std::os::unix::fs::symlink("t", place.path().join("link")).expect("a link");
+    place.call(&["run", "files.yaml:small", "--target", "link", "--runs", "1", "--name", "x"]).expect(0);
+    let record = place.record("x");
+    assert_eq!(record["target"]["path"], "link");
+    assert!(
+        record["target"]["resolved"].as_str().is_some_and(|path| path.ends_with("/t")),
+        "{}",
+        record["target"]
+    );
+    assert!(place.left().is_empty());
+}
+
+#[test]
+fn a_target_may_lie_as_deep_as_paths_go() {
+    let place = Place::with(&[FILES]);
+    let mut deep = place.path().join("t");
+    while deep.as_os_str().len() < 3800 {
+        deep.push("d".repeat(200));
+    }
+    std::fs::create_dir_all(&deep).expect("a deep directory");
+    let target = deep.to_str().expect("a path");
+    place.call(&["run", "files.yaml:small", "--target", target, "--runs", "1", "--name", "x"]).expect(0);
+    assert_eq!(place.statuses("x"), ["small: ok"]);
+    assert_eq!(std::fs::read_dir(&deep).expect("it is there").count(), 0);
+}
+
+#[test]
+fn a_seed_that_a_profile_fixes_is_not_changed_silently() {
+    let place = Place::new();
+    place.write("files.yaml", &FILES.replace("files:\n", "random: {seed: 42}\nfiles:\n"));
+    place.run("one", &["files.yaml:small", "--seed", "7"]).expect(0).says(&["fixes its seed, 42"]);
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let place = Place::with(&[ENDLESS]);
+    let arguments = ["run", "endless.yaml:endless", "--target", "t", "--runs", "1", "--name", "one"];
+    let running =
+        place.start(&arguments, |place| place.record_path("one").exists() && !place.left().is_empty());
+    // Both wait until it goes on, so that the second comes before the first is acted upon.
+    ["STOP", "INT", "TERM", "CONT"].iter().for_each(|signal| running.signal(signal));
+    running.wait().expect(130);
+    assert_eq!(place.record("one")["run"]["state"], "incomplete");
+    assert!(!place.left().is_empty(), "nothing was cleaned any more");
+    place.call(&["clean", "t"]).expect(0);
+    assert!(place.left().is_empty());
+}

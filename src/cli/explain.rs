@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::output::{Failure, Outcome, data};
 use super::plan::{self, Values};
@@ -25,6 +25,9 @@ pub struct Args {
     target: Option<String>,
     #[command(flatten)]
     values: Values,
+    /// Directory of the results
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    out: PathBuf,
     /// Shows the first N operations as they would be issued
     #[arg(long, value_name = "N")]
     trace: Option<usize>,
@@ -35,7 +38,7 @@ pub struct Args {
 
 pub fn call(args: &Args) -> Outcome {
     let library = plan::library();
-    let suite = plan::suite(&library, &args.what)?;
+    let suite = plan::suite(&library, &args.what, &args.out)?;
     let place = match &args.target {
         Some(argument) => {
             let (name, path) = target::parse(argument);

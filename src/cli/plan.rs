@@ -1,9 +1,15 @@
 //! From arguments to planned cases, as `run`, `explain` and others need them.
 
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+
 use super::output::{Failure, say_found};
 use crate::profile::expression::Facts;
 use crate::profile::library::Library;
+use crate::profile::names::to_id;
 use crate::profile::suite::{Request, Runs, Suite};
+use crate::record::{Record, store};
 use crate::run::prepare::{self, Prepared};
 
 /// Options that choose values and cases.
@@ -38,9 +44,37 @@ pub fn library() -> Library {
     Library::new(crate::ops::verbs())
 }
 
-/// One suite of all arguments.
-pub fn suite(library: &Library, what: &[String]) -> Result<Suite, Failure> {
+/// One suite of all arguments; or the rows of a stored result again, where a single argument names one
+/// (a record file, a run directory, or a name under `results`).
+pub fn suite(library: &Library, what: &[String], results: &Path) -> Result<Suite, Failure> {
+    if let [one] = what
+        && library.open(one).is_err()
+        && let Ok(file) = store::find(results, one)
+        && !matches!(file.extension().and_then(|e| e.to_str()), Some("yaml" | "yml"))
+    {
+        return again(library, &store::load(&file)?);
+    }
     library.suite_of(what).map_err(|problems| Failure::found(&problems, library))
+}
+
+/// The rows of a record as a suite, with the values they had.
+fn again(library: &Library, record: &Record) -> Result<Suite, Failure> {
+    let name = &record.run.name;
+    if let Some(kind) = &record.run.imported_from {
+        return Err(Failure::wrong(format!(
+            "{name} was imported ({kind}): it says nothing that could be run again"
+        )));
+    }
+    let tests: Vec<Json> = record
+        .rows
+        .iter()
+        .map(|row| json!({"profile": row.profile, "cases": [row.case], "with": row.params}))
+        .collect();
+    let id = record.run.suite.as_ref().map_or("again", |suite| suite.id.as_str());
+    let title = record.run.title.as_deref().unwrap_or(name);
+    // JSON is YAML as well.
+    let text = json!({"suite": to_id(id), "title": title, "tests": tests}).to_string();
+    library.add_suite(name, &text).map_err(|problems| Failure::found(&problems, library))
 }
 
 /// Every case with its plan, for the facts of one target. Warnings are shown where `tell` says so.

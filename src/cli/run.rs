@@ -16,15 +16,15 @@ use crate::run::progress::Progress;
 use crate::run::session::{self, Settings, Side};
 use crate::run::stop::{EXIT_INTERRUPTED, Stop};
 use crate::run::target::{self, Place};
-use crate::run::{case, preflight};
+use crate::run::{case, overhead, preflight};
 use crate::system::files::Root;
 use crate::system::{Clock as ClockModel, System, machine};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Profiles or suites: a YAML file, or the id of one that comes with the program; `:GLOB` behind it
-    /// takes only those cases
-    #[arg(required = true, value_name = "SUITE|PROFILE[:CASE]")]
+    /// takes only those cases. A stored result in their place runs its rows again
+    #[arg(required = true, value_name = "SUITE|PROFILE[:CASE]|RESULT")]
     what: Vec<String>,
     /// Directory to test, perhaps with a name for it; several are run turn about
     #[arg(long, value_name = "[NAME=]PATH")]
@@ -93,7 +93,7 @@ pub fn call(args: &Args) -> Outcome {
         let help = did_you_mean(unknown, &preflight::CHECKS);
         return Err(Failure::wrong(format!("--allow {unknown}: there is no such check; {help}")));
     }
-    let suite = plan::suite(&library, &args.what)?;
+    let suite = plan::suite(&library, &args.what, &args.out)?;
     let mut places = places(args)?;
     let request = args.values.request(args.runs.map(Runs::exactly));
     let mut sides = Vec::new();
@@ -107,6 +107,7 @@ pub fn call(args: &Args) -> Outcome {
     }
     if !args.quiet {
         sides.iter().for_each(|side| say(&described(side, args)));
+        fixed_seeds(args, &sides).iter().for_each(|note| say(note));
     }
     if args.dry_run {
         sides.iter().try_for_each(|side| data(dry(side)))?;
@@ -137,6 +138,19 @@ fn places(args: &Args) -> Result<Vec<Place>, Failure> {
         }
     }
     Ok(places)
+}
+
+/// Notes on profiles that fix their seed, where another one is asked for.
+fn fixed_seeds(args: &Args, sides: &[Side]) -> Vec<String> {
+    let Some(asked) = args.seed else { return Vec::new() };
+    let cases = sides.iter().take(1).flat_map(|side| &side.cases);
+    let fixed = cases.filter_map(|case| {
+        let seed = case.plan.as_ref().ok()?.random.seed.filter(|seed| *seed != asked)?;
+        Some(format!("note: {} fixes its seed, {seed}; --seed does not change it", case.bound.profile_id))
+    });
+    let mut notes: Vec<String> = fixed.collect();
+    notes.dedup();
+    notes
 }
 
 /// What will be done to one target, before anything is written there.
@@ -193,17 +207,19 @@ fn settings(args: &Args, suite: &Suite, sides: &[Side]) -> Settings {
         }),
         command_line: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
         scrubber,
-        system: described_system(),
+        system: described_system(sides),
     }
 }
 
-/// This machine, with what its clock costs.
-fn described_system() -> System {
+/// This machine, with what its clock and an operation that does nothing cost.
+fn described_system(sides: &[Side]) -> System {
     let mut system = machine::describe(&Root::default());
     let clock = Clock::new();
     let cost = clock.measure_cost();
     let source = system.clock.take().map_or_else(|| clock.name().to_string(), |clock| clock.source);
     system.clock = Some(ClockModel { source, cost_ns: Some(cost) });
+    let first = sides.first().map(|side| side.place.path.as_path());
+    system.null_op_ns = first.and_then(|target| overhead::measure(target, crate::ops::verbs()));
     system
 }
 

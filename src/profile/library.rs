@@ -81,6 +81,12 @@ impl Library {
         Err(vec![self.nothing_called(name)])
     }
 
+    /// A suite that stands in no file, under the name it is shown by.
+    pub fn add_suite(&self, name: &str, text: &str) -> Result<Suite, Vec<Diagnostic>> {
+        let node = self.text(name, text.as_bytes(), Some(What::Suite))?;
+        Suite::from_node(node).map(|(suite, _)| suite)
+    }
+
     fn nothing_called(&self, name: &str) -> Diagnostic {
         if looks_like_path(name) {
             let message = format!("there is no file {name}");

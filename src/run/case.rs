@@ -44,8 +44,10 @@ pub struct Job<'a> {
 /// What came of it.
 pub struct Done {
     pub outcome: Result<Counted, Missed>,
-    /// What the user should know besides: files that were kept or could not be removed.
-    pub notes: Vec<String>,
+    /// Where the files are, where they were to be kept.
+    pub kept: Option<String>,
+    /// What could not be cleaned up.
+    pub trouble: Option<String>,
 }
 
 /// Why nothing was counted.
@@ -64,7 +66,7 @@ pub struct Counted {
 /// Runs it. A request to stop ends it early and cleans up.
 pub fn run(job: &Job, stop: &Stop, progress: &Progress) -> Done {
     let began = Instant::now();
-    let mut notes = Vec::new();
+    let (mut kept, mut trouble) = (None, None);
     let directory = match RunDir::create(job.target, shortened(job.run_name)) {
         Ok(directory) => directory,
         Err(error) => {
@@ -73,24 +75,25 @@ pub fn run(job: &Job, stop: &Stop, progress: &Progress) -> Done {
                 .raw_os_error()
                 .and_then(|number| crate::os::errno::name(crate::os::Errno(number)))
                 .map(str::to_string);
-            return Done { outcome: Err(Box::new((NoResult::Failed, why))), notes };
+            return Done { outcome: Err(Box::new((NoResult::Failed, why))), kept, trouble };
         }
     };
     let outcome = in_directory(job, &directory, stop, progress);
     if job.keep {
         match directory.keep() {
-            Ok(path) => notes.push(format!("kept: {}", path.display())),
-            Err(error) => notes.push(format!("keeping the run directory: {error}")),
+            Ok(path) => kept = Some(path.display().to_string()),
+            Err(error) => trouble = Some(format!("keeping the run directory: {error}")),
         }
     } else {
         let path = directory.path();
         if let Err(left) = directory.remove() {
             let first = left.first().map(|l| format!("{}: {}", l.path, l.errno)).unwrap_or_default();
-            notes.push(format!("could not remove all of {}: {first}; see `ioscore clean`", path.display()));
+            trouble =
+                Some(format!("could not remove all of {}: {first}; see `ioscore clean`", path.display()));
         }
     }
     let outcome = outcome.map(|counted| Counted { elapsed_s: began.elapsed().as_secs_f64(), ..counted });
-    Done { outcome, notes }
+    Done { outcome, kept, trouble }
 }
 
 fn in_directory(job: &Job, directory: &RunDir, stop: &Stop, progress: &Progress) -> Result<Counted, Missed> {

@@ -2,6 +2,7 @@
 
 pub mod case;
 pub mod numbers;
+pub mod overhead;
 pub mod preflight;
 pub mod prepare;
 pub mod progress;

@@ -119,6 +119,14 @@ impl Progress {
         self.end(line);
     }
 
+    /// Something the user must know, quiet or not.
+    pub fn warn(&self, line: &str) {
+        match &self.kind {
+            Kind::Bar(bar) => bar.suspend(|| say(line)),
+            _ => say(line),
+        }
+    }
+
     /// The run is over: the bar goes.
     pub fn finish(&self) {
         if let Kind::Bar(bar) = &self.kind {

@@ -71,7 +71,7 @@ pub fn run(
     progress: &Progress,
 ) -> Result<Vec<Record>, StoreError> {
     let began = Instant::now();
-    let names = names(&settings.name, &sides);
+    let names = names(settings, &sides);
     if !settings.resume
         && let Some(name) = names.iter().find(|name| settings.results.join(name).exists())
     {
@@ -208,7 +208,12 @@ fn once(
     };
     let started = now();
     let done = case::run(&job, stop, progress);
-    done.notes.iter().for_each(|note| progress.note(note));
+    if let Some(path) = &done.kept {
+        progress.note(&format!("kept: {path}"));
+    }
+    if let Some(trouble) = &done.trouble {
+        progress.warn(&format!("warning: {trouble}"));
+    }
     Ok(repeat_result(case, plan, started, done.outcome?))
 }
 
@@ -256,14 +261,17 @@ fn fresh_seed() -> u64 {
 }
 
 /// Names of the runs, one a target; different also where targets are called alike.
-fn names(name: &str, sides: &[Side]) -> Vec<String> {
+fn names(settings: &Settings, sides: &[Side]) -> Vec<String> {
+    let name = &settings.name;
     if let [_] = sides {
-        return vec![name.to_string()];
+        return vec![name.clone()];
     }
     let mut names: Vec<String> = Vec::new();
     for side in sides {
         let good = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-        let base = format!("{name}-{}", side.place.about.name.chars().map(good).collect::<String>());
+        // A directory is often called after a person: what the record keeps out stays out of names.
+        let target = settings.scrubber.text(&side.place.about.name);
+        let base = format!("{name}-{}", target.chars().map(good).collect::<String>());
         let mut one = base.clone();
         let mut turn = 1;
         while names.contains(&one) {
