@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::fault::Fault;
 use super::interp;
 use super::random::StreamKey;
-use super::shared::{Shared, lock};
+use super::shared::{Gate, Shared, lock};
 use super::stat::Stat;
 use super::worker::Worker;
 use crate::measure::series::Interval;
@@ -129,7 +129,18 @@ pub fn run<O: Os>(
                 if !worker.os.enter_worker() {
                     *lock(own_tables) = false;
                 }
-                work(worker, meeting, options.mark);
+                let whole = std::panic::AssertUnwindSafe(|| work(worker, meeting, options.mark));
+                if std::panic::catch_unwind(whole).is_err() {
+                    // A bug of ours; the others must not wait for this worker for ever.
+                    let message = "the program itself failed; please report this as a bug";
+                    let mut first = lock(&meeting.fault);
+                    first.get_or_insert((id, plain_fault("worker", message.into())));
+                    drop(first);
+                    shared.abort();
+                    shared.barriers.iter().for_each(Gate::leave);
+                    shared.line.leave();
+                    shared.gate.leave();
+                }
             });
             match spawned {
                 Ok(_) => started += 1,
@@ -357,4 +368,57 @@ fn barriers_of<'a>(plan: &'a Plan, code: &'a [Instr]) -> impl Iterator<Item = u1
 fn mark_text(what: &str, phase: &str) -> std::ffi::CString {
     // Phase names are `[a-z0-9_]`: never a zero byte.
     std::ffi::CString::new(format!("ioscore:{what}:{phase}")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::sim::{Options, Sim, SimFs};
+
+    /// One worker that is not there any more when the phase begins: its machine cannot be made to
+    /// panic by anything a profile says, so the plan itself is broken.
+    #[test]
+    fn a_worker_that_panics_does_not_keep_the_others_waiting() {
+        let group = GroupPlan {
+            name: String::new(),
+            workers: (0, 3),
+            // An operation that does not exist.
+            code: vec![Instr::Op { op: u16::MAX, args: 0 }, Instr::End],
+            ends_phase: false,
+            measured: true,
+        };
+        let plan = Arc::new(Plan {
+            workers: 3,
+            engine: EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never },
+            random: RandomPlan::default(),
+            sets: Vec::new(),
+            phases: vec![PhasePlan {
+                name: "broken".into(),
+                measured: true,
+                groups: vec![group],
+                stats: Vec::new(),
+                expected: Expected::Unknown,
+            }],
+            schedule: vec![Schedule::Phase(0)],
+            args: vec![Args::default()],
+            loops: Vec::new(),
+            mixes: Vec::new(),
+            eaches: Vec::new(),
+            paces: Vec::new(),
+            tables: Vec::new(),
+            ats: Vec::new(),
+            names: Vec::new(),
+            budgets: 0,
+            blocks: 0,
+            barriers: 0,
+            largest_block: 4096,
+            places: vec![String::new()],
+        });
+        let disk = SimFs::new(Options::default());
+        let shared = Arc::new(Shared::new(&plan));
+        let run = run::<Sim>(&plan, &shared, |id| disk.worker(id), TeamOptions::default(), &NoWatcher);
+        assert!(run.aborted);
+        let (_, fault) = run.fault.expect("the failure is told");
+        assert!(fault.message.is_some_and(|m| m.contains("bug")));
+    }
 }
