@@ -36,7 +36,8 @@ fn check(row: &Row) {
     let deleted = ops("work", "unlink");
     assert_eq!(ops("delete", "remove_all"), row.deleted_last, "deleted in the end");
     assert_eq!(deleted + row.deleted_last, created, "deleted");
-    let writes = |f: &dyn Fn(&str, &str) -> u64| f("create", "write") + f("work", "write") + f("work", "append");
+    let writes =
+        |f: &dyn Fn(&str, &str) -> u64| f("create", "write") + f("work", "write") + f("work", "append");
     assert_eq!(writes(&bytes), row.written, "bytes written");
     assert_eq!(bytes("work", "read"), row.bytes_read, "bytes read");
     assert_eq!(writes(&ops), row.writes, "calls of write");

@@ -55,7 +55,8 @@ fn rooms_import_one_way() {
             continue;
         }
         let room = file.trim_end_matches(".rs").replace('/', "::");
-        let Some((_, doors)) = DOORS.iter().find(|(name, _)| room == *name || room.starts_with(&format!("{name}::")))
+        let Some((_, doors)) =
+            DOORS.iter().find(|(name, _)| room == *name || room.starts_with(&format!("{name}::")))
         else {
             wrong.push(format!("{file}: its room is not in the list"));
             continue;
@@ -83,13 +84,18 @@ fn unsafe_stays_in_its_room_and_gives_its_reason() {
         let mut reason_above = false;
         for (number, line) in text.lines().enumerate() {
             let statement = line.split("//").next().unwrap_or_default();
-            if statement.contains("unsafe {") || statement.contains("unsafe fn") || statement.contains("unsafe impl") {
+            if statement.contains("unsafe {")
+                || statement.contains("unsafe fn")
+                || statement.contains("unsafe impl")
+            {
                 assert!(file.starts_with("os/linux/"), "{file}:{}", number + 1);
                 assert!(reason_above, "{file}:{}: no SAFETY comment above", number + 1);
             }
             let is_comment = line.trim_start().starts_with("//");
             // A comment may run over several lines; code between it and the block ends it.
-            reason_above = line.contains("SAFETY:") || line.contains("# Safety") || reason_above && (is_comment || !line.trim().ends_with(';'));
+            reason_above = line.contains("SAFETY:")
+                || line.contains("# Safety")
+                || reason_above && (is_comment || !line.trim().ends_with(';'));
         }
     }
 }

@@ -90,8 +90,10 @@ fn planned(library: &Library, suite: &Suite, request: &Request) -> Vec<Diagnosti
     match suite.plan(library, library.verbs(), request, &target::facts(None)) {
         Err(problems) => problems,
         Ok((cases, notes)) => {
-            let mut found: Vec<Diagnostic> =
-                notes.into_iter().filter(|note| note.severity > Severity::Note && note.code != "same-cases").collect();
+            let mut found: Vec<Diagnostic> = notes
+                .into_iter()
+                .filter(|note| note.severity > Severity::Note && note.code != "same-cases")
+                .collect();
             found.extend(cases.into_iter().flat_map(mistakes));
             found
         }

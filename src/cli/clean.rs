@@ -14,8 +14,8 @@ pub struct Args {
 
 pub fn call(args: &Args) -> Outcome {
     let shown = args.path.display();
-    let cleaned =
-        clean(&args.path).map_err(|error| Failure::target(format!("target {shown}: {}", of_target(&error))))?;
+    let cleaned = clean(&args.path)
+        .map_err(|error| Failure::target(format!("target {shown}: {}", of_target(&error))))?;
     let mut failed = false;
     let mut out = String::new();
     for one in &cleaned {

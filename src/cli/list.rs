@@ -75,7 +75,10 @@ fn results(args: &Args) -> String {
                 RunState::Incomplete => "incomplete",
             };
             let (ok, all) = (count(Status::Ok), record.rows.len());
-            format!("{name:<40} {}  {state}, {ok} of {all} ok, on {}\n", record.run.started, record.target.name)
+            format!(
+                "{name:<40} {}  {state}, {ok} of {all} ok, on {}\n",
+                record.run.started, record.target.name
+            )
         }
         Err(error) => format!("{name:<40} {error}\n"),
     };

@@ -79,7 +79,9 @@ pub fn data(bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes.as_ref()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure { code: 0, text: String::new() }),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Err(Failure { code: 0, text: String::new() })
+        }
         Err(error) => Err(Failure::target(format!("writing to the standard output: {error}"))),
     }
 }

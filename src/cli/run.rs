@@ -125,7 +125,9 @@ fn places(args: &Args) -> Result<Vec<Place>, Failure> {
         for left in case::leftovers(&path) {
             if !args.quiet {
                 let (left, path) = (left.display(), path.display());
-                say(&format!("note: {left} may be left from a run that died; `ioscore clean {path}` removes such"));
+                say(&format!(
+                    "note: {left} may be left from a run that died; `ioscore clean {path}` removes such"
+                ));
             }
         }
     }
@@ -158,7 +160,9 @@ fn dry(side: &Side) -> String {
         let state = match (refused, &case.plan) {
             (Some((_, reason)), _) => format!("would be refused: {}", reason.line()),
             (None, Err(why)) => format!("unsupported: {why}"),
-            (None, Ok(plan)) => format!("{} worker{}", plan.workers, if plan.workers == 1 { "" } else { "s" }),
+            (None, Ok(plan)) => {
+                format!("{} worker{}", plan.workers, if plan.workers == 1 { "" } else { "s" })
+            }
         };
         format!("{}:{}\t{}\t{state}\n", case.bound.profile_id, case.bound.case_id, case.bound.title)
     };

@@ -76,7 +76,8 @@ fn profile_text(library: &Library, profile: &Profile) -> String {
         let _ = writeln!(out, "{text}");
     }
     if let Some(original) = &profile.reproduces {
-        let with = original.comparable_with.as_ref().map(|w| format!(", comparable with {w}")).unwrap_or_default();
+        let with =
+            original.comparable_with.as_ref().map(|w| format!(", comparable with {w}")).unwrap_or_default();
         let _ = writeln!(out, "follows {} {}{with}", original.tool, original.version);
     }
     let _ = writeln!(out, "\nparameters");

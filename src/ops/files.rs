@@ -173,11 +173,14 @@ fn close<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     worker.settle(args, result, "close")
 }
 
-fn seek<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
+fn seek<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     let to = worker.draw(args.value, crate::vm::random::Purpose::Place, args.set);
     let file = &mut worker.hands[usize::from(args.set)].file;
     file.cursor = to;
     let fd = file.fd;
+    if plan.sets[usize::from(args.set)].memory {
+        return worker.settle(args, Ok(()), "lseek");
+    }
     let result = worker.os.seek(fd, to as i64, Whence::Start).map(|_| ());
     worker.settle(args, result, "lseek")
 }

@@ -84,8 +84,9 @@ impl Library {
     fn nothing_called(&self, name: &str) -> Diagnostic {
         if looks_like_path(name) {
             let message = format!("there is no file {name}");
-            return Diagnostic::general("no-such-file", message)
-                .help("name a YAML file that exists, or the id of a profile or suite; `ioscore list` shows them");
+            return Diagnostic::general("no-such-file", message).help(
+                "name a YAML file that exists, or the id of a profile or suite; `ioscore list` shows them",
+            );
         }
         let mut known = self.profile_ids();
         known.extend(self.suite_ids());
@@ -162,7 +163,12 @@ impl Library {
         };
         names.dedup();
         let id = names.join("+");
-        Ok(Suite { tests, title: names.join(", "), id: id.clone(), ..Suite::of_profile(&id, Vec::new(), node) })
+        Ok(Suite {
+            tests,
+            title: names.join(", "),
+            id: id.clone(),
+            ..Suite::of_profile(&id, Vec::new(), node)
+        })
     }
 
     /// Reads a file. `what` says which kind it must be.
@@ -210,10 +216,16 @@ impl Library {
     }
 
     /// A profile or suite that a suite names: by a path beside it, by its id beside it, embedded.
-    fn named(&self, name: &str, what: What, files: &[embedded::File]) -> Result<Option<Node>, Vec<Diagnostic>> {
+    fn named(
+        &self,
+        name: &str,
+        what: What,
+        files: &[embedded::File],
+    ) -> Result<Option<Node>, Vec<Diagnostic>> {
         let beside = self.beside.borrow().clone();
         for place in &beside {
-            let path = if looks_like_path(name) { place.join(name) } else { place.join(format!("{name}.yaml")) };
+            let path =
+                if looks_like_path(name) { place.join(name) } else { place.join(format!("{name}.yaml")) };
             // A file beside a suite may well be something else of the same name.
             if path.is_file() {
                 let node = self.file(&path, None)?;

@@ -103,8 +103,7 @@ fn in_directory(
     let context = Context::new(root, clock);
     let shared = Arc::new(Shared::new(job.plan));
     let eyes = Eyes { job, context: &context, cache: Mutex::default(), phase: Mutex::default() };
-    let options =
-        TeamOptions { key: job.key, epoch: (epoch_ns / 1_000_000_000) as i64, mark: job.mark };
+    let options = TeamOptions { key: job.key, epoch: (epoch_ns / 1_000_000_000) as i64, mark: job.mark };
     let team = std::thread::scope(|scope| {
         let (done, news) = mpsc::channel::<()>();
         let (eyes, shared, context) = (&eyes, &shared, &context);
@@ -118,13 +117,17 @@ fn in_directory(
                 shared.abort();
             }
             let phase = lock(&eyes.phase).clone();
-            let load = |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
+            let load =
+                |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
             progress.tick(job.plan, phase.as_deref(), load(&shared.ops), load(&shared.bytes));
         }
         leader.join()
     });
     let Ok(team) = team else {
-        return Err((NoResult::Failed, Reason::new("the program itself failed; please report this as a bug")));
+        return Err((
+            NoResult::Failed,
+            Reason::new("the program itself failed; please report this as a bug"),
+        ));
     };
     if let Some((worker, fault)) = &team.fault {
         return Err(reason::of_fault(job.plan, *worker, fault));

@@ -210,13 +210,7 @@ fn inside(latency: &Histogram) -> f64 {
     latency.sum_ns() as f64 / 1e9
 }
 
-fn counted(
-    out: &mut Numbers,
-    prefix: &str,
-    quantity: &str,
-    tally: &Tally,
-    of: fn(&Stat) -> u64,
-) {
+fn counted(out: &mut Numbers, prefix: &str, quantity: &str, tally: &Tally, of: fn(&Stat) -> u64) {
     let total = of(&tally.sum) as f64;
     let ratio = |amount: f64, seconds: f64| (seconds > 0.0).then(|| amount / seconds);
     let mut add = |reduction: &str, value| put(out, prefix, &format!("{quantity}.{reduction}"), value);
@@ -249,7 +243,8 @@ fn last_second(out: &mut Numbers, prefix: &str, executions: &[tally::Execution],
     for execution in executions {
         let whole = (execution.seconds.ceil() as usize).saturating_sub(1);
         seconds += whole;
-        for worker in execution.workers.iter().filter(|w| subject.group.is_empty() || w.group == subject.group)
+        for worker in
+            execution.workers.iter().filter(|w| subject.group.is_empty() || w.group == subject.group)
         {
             bytes += worker.intervals.iter().take(whole).map(|i| i.bytes).sum::<u64>();
             all += worker.intervals.iter().map(|i| i.bytes).sum::<u64>();

@@ -15,8 +15,7 @@ fn group(name: &str, workers: (u32, u32), measured: bool) -> GroupPlan {
 }
 
 pub(in crate::run) fn plan(stats: Vec<StatPlan>, groups: Vec<GroupPlan>) -> Plan {
-    let phase =
-        PhasePlan { name: "work".into(), measured: true, groups, stats, expected: Expected::Unknown };
+    let phase = PhasePlan { name: "work".into(), measured: true, groups, stats, expected: Expected::Unknown };
     Plan {
         workers: 2,
         engine: EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never },
@@ -213,7 +212,8 @@ fn groups_have_names_and_background_load_does_not_count() {
     for (stat, name) in stats.iter_mut().zip(["readers", "log", "noise"]) {
         stat.group = name.into();
     }
-    let groups = vec![group("readers", (0, 1), true), group("log", (1, 2), true), group("noise", (2, 3), false)];
+    let groups =
+        vec![group("readers", (0, 1), true), group("log", (1, 2), true), group("noise", (2, 3), false)];
     let plan = plan(stats, groups);
     let none = Stat::default;
     let mut workers = vec![

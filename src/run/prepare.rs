@@ -177,4 +177,3 @@ pub fn case_number(bound: &BoundCase) -> u64 {
     let digest = Sha256::digest(format!("{}\0{}", bound.profile_id, bound.case_id));
     digest.iter().take(8).fold(0, |n, byte| n << 8 | u64::from(*byte))
 }
-

@@ -41,7 +41,8 @@ pub fn of_fault(plan: &Plan, worker: u32, fault: &Fault) -> (NoResult, Reason) {
     }
     if [libc::ENOSYS, libc::EOPNOTSUPP].contains(&number.0) {
         reason.message = format!("{call}: {number}");
-        reason.what_to_do = Some("this kernel or file system does not have the call: use another target".into());
+        reason.what_to_do =
+            Some("this kernel or file system does not have the call: use another target".into());
         return (NoResult::Unsupported, reason);
     }
     let (message, what_to_do) = explained(call, number, fault, worker);
@@ -67,7 +68,9 @@ fn explained(call: &str, number: Errno, fault: &Fault, worker: u32) -> (String, 
             format!("{known} after {} bytes: {text} ({call})", fault.written),
             Some("raise the limit of file sizes (ulimit -f), or use a file system with larger files"),
         ),
-        libc::EROFS => (format!("{call}: {number}"), Some("the target is mounted read-only: mount it for writing")),
+        libc::EROFS => {
+            (format!("{call}: {number}"), Some("the target is mounted read-only: mount it for writing"))
+        }
         libc::EACCES | libc::EPERM => (
             format!("{call}: {number}"),
             Some("run as a user with the rights for this, or use a target that belongs to this user"),
@@ -101,7 +104,8 @@ fn is_direct(plan: &Plan, args: &Args) -> bool {
     }
     let kept = plan.sets.get(usize::from(args.set)).and_then(|set| set.kept_open);
     // A step that transfers says nothing of flags; the step that opened the set does.
-    kept.is_some_and(direct) || plan.args.iter().any(|other| other.set == args.set && direct(other.opening.flags))
+    kept.is_some_and(direct)
+        || plan.args.iter().any(|other| other.set == args.set && direct(other.opening.flags))
 }
 
 /// A target that could not be used at all, in one line.

@@ -53,7 +53,9 @@ impl Repeats {
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let decision = match self.runs.policy {
             // Without the number that decides, the least the rule asks for must do.
-            Policy::Exactly(n) | Policy::Pts { min: n } | Policy::Ci { min: n } if values.len() < elapsed.len() => {
+            Policy::Exactly(n) | Policy::Pts { min: n } | Policy::Ci { min: n }
+                if values.len() < elapsed.len() =>
+            {
                 decide(Rule::Exactly(size(n)), &vec![0.0; elapsed.len()], &elapsed)
             }
             Policy::Exactly(n) => decide(Rule::Exactly(size(n)), &values, &elapsed),

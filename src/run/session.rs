@@ -286,4 +286,3 @@ fn utc_offset() -> Option<String> {
     let minutes = offset.abs() / 60;
     Some(format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60))
 }
-

@@ -13,8 +13,7 @@ use crate::system::files::Root;
 use crate::system::{self, Space, Target};
 
 /// File systems in which files are made by the kernel and mean something to it.
-const KERNEL: [&str; 8] =
-    ["proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "debugfs", "tracefs"];
+const KERNEL: [&str; 8] = ["proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "debugfs", "tracefs"];
 
 /// A target that was found fit to work under.
 #[derive(Clone, Debug)]
@@ -31,7 +30,10 @@ pub struct Place {
 pub fn parse(argument: &str) -> (Option<String>, PathBuf) {
     match argument.split_once('=') {
         Some((name, path))
-            if !name.is_empty() && !path.is_empty() && !name.contains('/') && !Path::new(argument).exists() =>
+            if !name.is_empty()
+                && !path.is_empty()
+                && !name.contains('/')
+                && !Path::new(argument).exists() =>
         {
             (Some(name.to_string()), PathBuf::from(path))
         }
@@ -45,14 +47,16 @@ pub fn parse(argument: &str) -> (Option<String>, PathBuf) {
 /// One line that says why it cannot be used.
 pub fn look(name: Option<&str>, path: &Path, write: bool) -> Result<Place, String> {
     let shown = path.display();
-    let about = fs::metadata(path).map_err(|error| format!("target {shown}: {}", reason::of_target(&error)))?;
+    let about =
+        fs::metadata(path).map_err(|error| format!("target {shown}: {}", reason::of_target(&error)))?;
     if about.file_type().is_block_device() {
         return Err(format!("target {shown} is a block device: name a directory on it instead"));
     }
     if !about.is_dir() {
         return Err(format!("target {shown} is no directory: name a directory"));
     }
-    let real = fs::canonicalize(path).map_err(|error| format!("target {shown}: {}", reason::of_target(&error)))?;
+    let real =
+        fs::canonicalize(path).map_err(|error| format!("target {shown}: {}", reason::of_target(&error)))?;
     refuse_kernel(path, &real)?;
     let mut target = system::target::describe(&Root::default(), name, path);
     let stat = stat(path).map_err(|errno| format!("target {shown}: {errno}"))?;
@@ -76,7 +80,10 @@ fn refuse_kernel(given: &Path, real: &Path) -> Result<(), String> {
     let memory = real.starts_with("/dev/shm");
     if (inside.is_some() && !memory) || KERNEL.contains(&kind.as_str()) {
         let top = inside.copied().unwrap_or(&kind);
-        return Err(format!("target {} lies in {top}, which is no storage: name another directory", given.display()));
+        return Err(format!(
+            "target {} lies in {top}, which is no storage: name another directory",
+            given.display()
+        ));
     }
     Ok(())
 }

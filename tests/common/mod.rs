@@ -10,8 +10,9 @@
 // Every test binary compiles this module and uses its own part of it.
 #![allow(dead_code, unused_imports)]
 
-pub mod pipeline;
 pub mod calls;
+pub mod cases;
+pub mod pipeline;
 pub mod select;
 pub mod strace;
 pub mod tools;

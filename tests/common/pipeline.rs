@@ -20,7 +20,8 @@ pub fn facts() -> Facts {
 pub fn plans(name: &str, text: &str, sets: &[(&str, &str)]) -> Result<Vec<(BoundCase, Arc<Plan>)>, String> {
     let mut sources = Sources::new();
     let loaded = load_file(&mut sources, name, text.as_bytes());
-    let shown = |problems: &[_], sources: &Sources| ioscore::profile::render::render(problems, sources, false);
+    let shown =
+        |problems: &[_], sources: &Sources| ioscore::profile::render::render(problems, sources, false);
     let (node, _) = loaded.map_err(|p| shown(&p, &sources))?;
     let verbs = ioscore::ops::verbs();
     let problems = check_structure(&node, What::Profile, verbs);
