@@ -6,10 +6,11 @@ use super::table::family;
 use crate::os::{Call, Completion, Errno, Fd, Os, Recipe, Submitted, Transfer};
 use crate::plan::instr::*;
 use crate::profile::shape::{Field, Kind, Verb};
+use crate::vm::claims::ClaimUnit;
 use crate::vm::draw::{hot, permute};
 use crate::vm::fault::Flow;
 use crate::vm::random::Purpose;
-use crate::vm::worker::{ClaimUnit, Worker};
+use crate::vm::worker::Worker;
 
 /// Bytes a transfer when a whole file is read or written without a block size: what copying
 /// programs use today.
@@ -193,7 +194,7 @@ fn transfer<O: Os, const WRITE: bool>(
         Some(offset)
     };
     if plan.sets[set].memory {
-        return memory::<O, WRITE>(worker, args, len);
+        return memory::<O, WRITE>(worker, args, offset, len);
     }
     let fd = worker.hands[set].file.fd;
     let moved = match call::<O, WRITE>(worker, args, fd, offset, len as usize) {
@@ -216,6 +217,9 @@ fn transfer<O: Os, const WRITE: bool>(
     }
     if args.verify && O::BYTES && !WRITE {
         return verify(worker, args, moved as usize, offset);
+    }
+    if args.must_fail.is_some() {
+        return worker.held_to(args, if WRITE { "write" } else { "read" });
     }
     Flow::Next
 }
@@ -347,7 +351,9 @@ fn place<O: Os>(
         At::Stride(stride) => {
             // From the start of the last transfer; at the end of the file round again.
             let next = if file.visited == 0 { 0 } else { file.permutation + stride };
-            let next = if next + len > file.size { 0 } else { next };
+            // A file that is being written grows, as it does under `next`.
+            let fixed = !write || !worker.hands[set].kept.is_empty();
+            let next = if fixed && next + len > file.size { 0 } else { next };
             worker.hands[set].file.visited = 1;
             worker.hands[set].file.permutation = next;
             next
@@ -372,19 +378,27 @@ fn weighted<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> At {
 }
 
 /// A transfer to or from a set that lives in memory: a copy, no call.
-fn memory<O: Os, const WRITE: bool>(worker: &mut Worker<O>, args: &Args, len: u64) -> Flow {
+fn memory<O: Os, const WRITE: bool>(
+    worker: &mut Worker<O>,
+    args: &Args,
+    offset: Option<u64>,
+    len: u64,
+) -> Flow {
     let set = usize::from(args.set);
-    let cursor = worker.hands[set].file.cursor;
+    let cursor = offset.unwrap_or(worker.hands[set].file.cursor);
     if O::BYTES
-        && !WRITE
-        && let Some(memory) = &worker.memory[set]
+        && let Some(memory) = &mut worker.memory[set]
         && cursor + len <= memory.len() as u64
     {
-        worker.buffers.reading(len as usize).copy_from_slice(memory.slice(cursor as usize, len as usize));
+        let part = memory.slice_mut(cursor as usize, len as usize);
+        match WRITE {
+            true => part.copy_from_slice(worker.buffers.data(args.data, len as usize)),
+            false => worker.buffers.reading(len as usize).copy_from_slice(part),
+        }
     }
     worker.hands[set].file.cursor = cursor + len;
     worker.finish(args.stat, len, len);
-    Flow::Next
+    worker.held_to(args, "memory")
 }
 
 /// Holds what was read against what must be there.

@@ -176,10 +176,14 @@ fn close<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     worker.settle(args, result, "close")
 }
 
-fn seek<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
+fn seek<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     let to = worker.draw(args.value, crate::vm::random::Purpose::Place, args.set);
     let file = &mut worker.hands[usize::from(args.set)].file;
     let (fd, relative) = (file.fd, args.detail == Detail::Relative);
+    if plan.sets[usize::from(args.set)].memory {
+        file.cursor = if relative { file.cursor + to } else { to };
+        return worker.settle(args, Ok(()), "lseek");
+    }
     let result = match relative && !file.positional {
         true => worker.os.seek(fd, to as i64, Whence::Current),
         // Transfers that name their offset leave the file's own position behind.

@@ -56,6 +56,7 @@ fn barrier<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
     if let Detail::Barrier(id) = args.detail
         && let Some(gate) = worker.shared.clone().barriers.get(usize::from(id))
     {
+        worker.wait_for_others();
         gate.meet(|| {});
     }
     worker.restart_clock();

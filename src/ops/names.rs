@@ -7,6 +7,7 @@ use super::table::family;
 use crate::os::{Call, Errno, Fd, Os};
 use crate::plan::instr::*;
 use crate::profile::shape::{Field, Kind, Verb};
+use crate::vm::claims::ClaimUnit;
 use crate::vm::fault::Flow;
 use crate::vm::worker::Worker;
 
@@ -288,13 +289,17 @@ fn link<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     let set = usize::from(args.set);
     let from_dir = worker.member_path(args.set);
     let from = worker.take_path();
-    let size = worker.hands[set].file.size;
-    if worker.new_member(args.set, size).is_none() {
+    let file = worker.hands[set].file;
+    // Its hand goes to the new member; nobody else may remove the old one meanwhile.
+    worker.hold(args.set, file.slot, true);
+    if worker.new_member(args.set, file.size).is_none() {
+        worker.hold(args.set, file.slot, false);
         return worker.guarded(plan.sets[set].full, "link", "the set is full");
     }
     let to_dir = worker.member_path(args.set);
     let result = worker
         .with_path(|os, to| os.link(from_dir, CStr::from_bytes_until_nul(&from).unwrap_or(c""), to_dir, to));
+    worker.hold(args.set, file.slot, false);
     if result.is_err() {
         worker.forget_member(args.set);
     }
@@ -342,6 +347,9 @@ fn on_dirs<O: Os>(
 ) -> Flow {
     if args.detail == Detail::Subdirs {
         for dir in 0..plan.sets[usize::from(args.set)].dirs.as_ref().map_or(0, |d| d.count) {
+            if dir > 0 && !worker.may_go_on(ClaimUnit::Operations, 0) {
+                return Flow::Over;
+            }
             let base = worker.path_in(args.set, dir, None);
             let result = worker.with_path(|os, path| f(os, base, path));
             match worker.settle(args, result, call) {
@@ -420,10 +428,12 @@ fn utimes<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
 
 fn remove_all<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
     let Detail::Order(order) = args.detail else { return Flow::Next };
-    let mut slots = worker.with_pool(args.set, |pool| pool.slots(order)).unwrap_or_default();
+    let mut slots = worker.members(args.set, order);
     if let Some(limit) = args.limit {
         slots.truncate(limit as usize);
     }
+    // One operation is claimed already; each further one claims its own.
+    let mut claimed = true;
     for slot in slots {
         if worker.is_over() {
             return Flow::Over;
@@ -431,6 +441,9 @@ fn remove_all<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
         // Gone, or in another worker's hand.
         if worker.take(args.set, slot).is_none() {
             continue;
+        }
+        if !std::mem::take(&mut claimed) && !worker.may_go_on(ClaimUnit::Operations, 0) {
+            return Flow::Over;
         }
         let dir = worker.member_path(args.set);
         let result = worker.with_path(|os, path| os.unlink(dir, path));
@@ -441,6 +454,9 @@ fn remove_all<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
             Flow::Next => {}
             other => return other,
         }
+    }
+    if claimed {
+        worker.unclaim(ClaimUnit::Operations);
     }
     Flow::Next
 }

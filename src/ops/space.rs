@@ -5,6 +5,7 @@ use super::table::family;
 use crate::os::{Advice, Os, Space};
 use crate::plan::instr::*;
 use crate::profile::shape::{Field, Kind, Verb};
+use crate::vm::claims::ClaimUnit;
 use crate::vm::fault::Flow;
 use crate::vm::random::Purpose;
 use crate::vm::worker::Worker;
@@ -133,6 +134,9 @@ fn advise<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
 
 fn copy_range<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
     let len = worker.draw(args.value, Purpose::Size, args.set);
+    if !worker.may_go_on(ClaimUnit::Transfers, len) {
+        return Flow::Over;
+    }
     let from = worker.hands[usize::from(args.other)].file;
     let to = worker.hands[usize::from(args.set)].file;
     let mut done = 0;
@@ -154,5 +158,5 @@ fn copy_range<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
     to.positional = true;
     worker.hands[usize::from(args.other)].file.positional = true;
     worker.finish(args.stat, done, len);
-    Flow::Next
+    worker.held_to(args, "copy_file_range")
 }

@@ -3,8 +3,9 @@
 
 use crate::os::{Call, Errno, Os, Submitted, Transfer, Whence};
 use crate::plan::instr::{Args, SetId};
+use crate::vm::claims::ClaimUnit;
 use crate::vm::fault::Flow;
-use crate::vm::worker::{ClaimUnit, Worker};
+use crate::vm::worker::Worker;
 
 /// Block assumed where the file system names none (`BUFSIZ` of common C libraries).
 const FALLBACK_BLOCK: u32 = 4096;
@@ -95,6 +96,7 @@ fn put<O: Os>(worker: &mut Worker<O>, args: &Args, len: u64) -> Option<Flow> {
             worker.finish(args.stat, len, len);
             None
         }
+        Err(errno) if Worker::<O>::expects(args, errno) => Some(worker.settle(args, Err(errno), "write")),
         Err(errno) => {
             worker.member_path(args.set);
             let at = worker.hands[usize::from(args.set)].file.size;
@@ -179,6 +181,9 @@ fn get<O: Os>(worker: &mut Worker<O>, args: &Args, len: u64) -> Result<u64, Flow
             worker.hands[usize::from(args.set)].file.cursor += n as u64;
             worker.finish(args.stat, n as u64, len);
             Ok(n as u64)
+        }
+        Submitted::Done(Err(errno)) if Worker::<O>::expects(args, errno) => {
+            Err(worker.settle(args, Err(errno), "read"))
         }
         Submitted::Done(Err(errno)) => {
             worker.member_path(args.set);

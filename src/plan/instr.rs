@@ -285,6 +285,9 @@ pub enum Until {
     Steady { windows: u32, within: u32, at_most: Nanos },
 }
 
+/// The span of a loop that goes on until something else ends the phase; longer than any run.
+pub const FOR_EVER: Nanos = Nanos::MAX / 4;
+
 /// One loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoopPlan {

@@ -1,30 +1,50 @@
 //! The interpreter: one loop over flat instructions. It knows instructions, not tests.
 
+use super::claims::{Claim, ClaimUnit};
 use super::fault::Flow;
 use super::random::Purpose;
-use super::worker::{Claim, ClaimUnit, Steady, Worker};
+use super::worker::{Steady, Worker};
 use crate::ops::Exec;
+use crate::ops::row::Counts;
 use crate::os::{Nanos, Os};
 use crate::plan::instr::*;
+
+/// Iterations without an operation after which a worker pauses between them.
+const SPIN: u32 = 1000;
+/// How long it pauses then, in nanoseconds.
+const IDLE_PAUSE: Nanos = 100_000;
+/// Iterations without an operation (10 s of pauses) after which a loop that ends by operations is
+/// taken to have no end.
+const MOST_IDLE: u32 = 100_000;
 
 /// Runs one program to its end. `Err`: the worker's [`Worker::fault`] says why it could not go on.
 pub fn run<O: Os>(worker: &mut Worker<O>, plan: &Plan, code: &[Instr], table: &[Exec<O>]) -> Result<(), ()> {
     let end = code.len() as Pc;
     let mut pc: Pc = 0;
+    let counted: Vec<bool> = crate::ops::rows().map(|row| row.counts == Counts::Operation).collect();
     while let Some(&instr) = code.get(pc as usize) {
         match instr {
             Instr::Op { op, args: index } => {
-                if worker.is_over() {
+                if worker.is_over() || !O::BYTES && worker.keeps_step() {
                     pc = way_out(worker, end);
                     continue;
                 }
                 let args = &plan.args[index as usize];
                 worker.running = index;
-                if args.every != 1 && !worker.takes_turn(args.every) {
+                if args.every != 1 && !worker.takes_turn(args.every, args.set) {
                     pc += 1;
                     continue;
                 }
-                pc = match table[usize::from(op)](worker, plan, args) {
+                let claims = worker.counts_operations && counted[usize::from(op)];
+                if claims && !worker.may_go_on(ClaimUnit::Operations, 0) {
+                    pc = way_out(worker, end);
+                    continue;
+                }
+                let flow = table[usize::from(op)](worker, plan, args);
+                if claims && matches!(flow, Flow::Skip | Flow::EndPhase) {
+                    worker.unclaim(ClaimUnit::Operations);
+                }
+                pc = match flow {
                     Flow::Next => pc + 1,
                     Flow::Skip => args.skip_to,
                     Flow::EndPhase => end,
@@ -34,12 +54,16 @@ pub fn run<O: Os>(worker: &mut Worker<O>, plan: &Plan, code: &[Instr], table: &[
             }
             Instr::Jump(to) => pc = to,
             Instr::LoopStart { id, exit } => {
+                if let Some(Instr::Pace { id }) = code.get(pc as usize + 1) {
+                    // Time outside of the loop is not owed to it.
+                    worker.paces[usize::from(*id)] = Default::default();
+                }
                 pc = if start_loop(worker, plan, id, exit) { pc + 1 } else { exit };
             }
             Instr::LoopNext { id, head } => {
-                pc = if worker.is_over() {
+                pc = if worker.is_over() || !O::BYTES && worker.keeps_step() {
                     way_out(worker, end)
-                } else if next_iteration(worker, plan, id) {
+                } else if next_iteration(worker, plan, id)? {
                     head
                 } else {
                     pc + 1
@@ -93,9 +117,12 @@ fn way_out<O: Os>(worker: &mut Worker<O>, end: Pc) -> Pc {
 fn start_loop<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16, exit: Pc) -> bool {
     let lp = &plan.loops[usize::from(id)];
     let state = &mut worker.loops[usize::from(id)];
-    state.iterations = 0;
+    (state.iterations, state.idle) = (0, 0);
+    state.entries += 1;
     state.outer = worker.deadline;
-    state.outer_claim = worker.claim;
+    state.outer_claims = worker.claims.len();
+    (state.outer_passes, state.outer_exhausted) = (worker.pass_limit, worker.exhausted_exit);
+    let entries = state.entries;
     // A phase's own loop counts from the moment all workers were released.
     let start = if lp.phase { worker.first_start } else { worker.now };
     if lp.phase && lp.ramp > 0 {
@@ -105,6 +132,7 @@ fn start_loop<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16, exit: Pc) -> 
     match lp.until {
         Until::Times(0) => return false,
         Until::Times(_) => {}
+        Until::Time(FOR_EVER) => {}
         Until::Time(span) | Until::Steady { at_most: span, .. } => {
             let until = start.saturating_add(lp.ramp).saturating_add(span);
             if until < worker.deadline.0 {
@@ -120,18 +148,13 @@ fn start_loop<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16, exit: Pc) -> 
         }
         Until::Ops { total, each, data } => {
             let unit = if data { ClaimUnit::Transfers } else { ClaimUnit::Operations };
-            worker.claim =
-                Some(Claim { unit, total, budget: (!each).then_some(lp.budget), used: 0, exit: ending });
+            claim(worker, unit, total, (!each).then_some(lp.budget), entries, ending);
         }
         Until::Bytes { total, each } => {
-            let budget = (!each).then_some(lp.budget);
-            worker.claim = Some(Claim { unit: ClaimUnit::Bytes, total, budget, used: 0, exit: ending });
+            claim(worker, ClaimUnit::Bytes, total, (!each).then_some(lp.budget), entries, ending);
         }
         Until::Passes(n) => worker.pass_limit = Some((worker.passes + n, ending)),
-        Until::Exhausted => {
-            worker.exhausted = false;
-            worker.exhausted_exit = Some(ending);
-        }
+        Until::Exhausted => worker.exhausted_exit = Some(ending),
     }
     worker.loops[usize::from(id)].base = worker.moved_ops;
     worker.iteration = 1;
@@ -139,29 +162,53 @@ fn start_loop<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16, exit: Pc) -> 
     true
 }
 
-/// Whether a loop goes round again.
-fn next_iteration<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> bool {
+/// Makes every operation inside the loop ask whether it may still be done.
+fn claim<O: Os>(
+    worker: &mut Worker<O>,
+    unit: ClaimUnit,
+    total: u64,
+    budget: Option<u16>,
+    entries: u64,
+    exit: Pc,
+) {
+    // The shared budget goes on counting when the loop is entered again.
+    let total = if budget.is_some() { total.saturating_mul(entries) } else { total };
+    worker.claims.push(Claim { unit, total, budget, used: 0, exit });
+    worker.counts_operations |= unit == ClaimUnit::Operations;
+}
+
+/// Whether a loop goes round again. `Err`: it never would end.
+fn next_iteration<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Result<bool, ()> {
     let lp = &plan.loops[usize::from(id)];
     if worker.ramp_until != 0 && lp.phase && worker.window_end == Nanos::MAX {
         // An amount is counted from the first iteration that begins after the ramp.
-        if worker.now < worker.ramp_until {
-            return true;
+        if worker.now >= worker.ramp_until {
+            worker.open_window(worker.now);
+            worker.loops[usize::from(id)].iterations = 0;
+        } else if worker.moved_ops == worker.loops[usize::from(id)].base {
+            idle(worker, id);
         }
-        worker.open_window(worker.now);
-        worker.loops[usize::from(id)].iterations = 0;
-        return true;
+        worker.loops[usize::from(id)].base = worker.moved_ops;
+        return Ok(true);
     }
     let state = &mut worker.loops[usize::from(id)];
     state.iterations += 1;
     let goes_on = match lp.until {
         Until::Times(n) => state.iterations < n,
-        Until::Exhausted => !worker.exhausted,
-        // These end inside a transfer; an iteration that does nothing at all would go on for ever.
-        Until::Ops { .. } | Until::Bytes { .. } | Until::Passes(_) => worker.moved_ops != state.base,
+        // All others end inside an operation.
+        _ if worker.moved_ops != state.base => {
+            state.idle = 0;
+            true
+        }
         Until::Time(_) | Until::Steady { .. } => {
-            if worker.moved_ops == state.base {
-                // Nothing but control flow: the clock must move, or time never ends.
-                worker.restart_clock();
+            idle(worker, id);
+            true
+        }
+        _ => {
+            if idle(worker, id) > MOST_IDLE {
+                let message = format!("nothing was done in {MOST_IDLE} iterations of a loop that ends by it");
+                worker.fail("loop", None, None, None, Some(message));
+                return Err(());
             }
             true
         }
@@ -169,16 +216,31 @@ fn next_iteration<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> bool {
     let state = &mut worker.loops[usize::from(id)];
     state.base = worker.moved_ops;
     worker.iteration = state.iterations + 1;
-    goes_on
+    Ok(goes_on)
+}
+
+/// An iteration did nothing: the clock must move, or time never ends; and others should get on.
+/// Returns how many such iterations there were in a row.
+#[cold]
+fn idle<O: Os>(worker: &mut Worker<O>, id: u16) -> u32 {
+    worker.restart_clock();
+    let state = &mut worker.loops[usize::from(id)];
+    state.idle = state.idle.saturating_add(1);
+    let count = state.idle;
+    if count > SPIN {
+        worker.pause_until(worker.now + IDLE_PAUSE);
+    }
+    count
 }
 
 /// Leaves a loop: limits outside of it hold again.
 fn end_loop<O: Os>(worker: &mut Worker<O>, id: u16) {
     let state = worker.loops[usize::from(id)];
     worker.deadline = state.outer;
-    worker.claim = state.outer_claim;
-    worker.pass_limit = None;
-    worker.exhausted_exit = None;
+    worker.claims.truncate(state.outer_claims);
+    worker.counts_operations = worker.claims.iter().any(|c| c.unit == ClaimUnit::Operations);
+    worker.pass_limit = state.outer_passes;
+    worker.exhausted_exit = state.outer_exhausted;
 }
 
 fn choose<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Pc {
@@ -213,12 +275,7 @@ fn deal<O: Os>(worker: &mut Worker<O>, mix: &MixPlan, id: u16) {
 
 fn start_walk<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) {
     let each = plan.eaches[usize::from(id)];
-    let mut slots = worker.with_pool(each.set, |pool| pool.slots(each.order)).unwrap_or_default();
-    if each.order == Order::Random {
-        for i in (1..slots.len()).rev() {
-            slots.swap(i, worker.random.below(Purpose::Pick, i as u64 + 1) as usize);
-        }
-    }
+    let mut slots = worker.members(each.set, each.order);
     slots.truncate(each.limit.min(usize::MAX as u64) as usize);
     slots.reverse();
     worker.walks[usize::from(id)] = slots;

@@ -2,6 +2,7 @@
 //! instructions and machines, neither YAML nor reports.
 
 pub mod buffers;
+pub mod claims;
 pub mod draw;
 pub mod fault;
 pub mod hand;
@@ -16,4 +17,5 @@ pub mod shared;
 pub mod stat;
 mod taking;
 pub mod team;
+mod together;
 pub mod worker;

@@ -153,6 +153,11 @@ impl Pool {
         free
     }
 
+    /// Holds a member once more, whoever has it: it must be laid down as often.
+    pub fn hold_again(&mut self, slot: u32) {
+        self.held.push(slot);
+    }
+
     /// Lays a member down again.
     pub fn release(&mut self, slot: u32) {
         if let Some(at) = self.held.iter().position(|s| *s == slot) {
@@ -208,7 +213,7 @@ impl Pool {
             return;
         }
         self.numbers[slot as usize] = 0;
-        self.release(slot);
+        self.held.retain(|s| *s != slot);
         let place = self.place[slot as usize] as usize;
         self.live.swap_remove(place);
         if let Some(&moved) = self.live.get(place) {

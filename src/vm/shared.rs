@@ -1,6 +1,6 @@
 //! What the workers of a case share: the stop flag, gates, budgets, shared pools, progress.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use super::buffers::DataPool;
@@ -99,6 +99,15 @@ pub struct Shared {
     pub ranks: RankTables,
     /// Random data to write.
     pub data: Arc<DataPool>,
+    /// Workers still to be done of the group that ends the phase.
+    pub enders: AtomicUsize,
+    /// Latest time of the workers of that group, for machines whose workers have clocks of their
+    /// own: nobody may be further than they are.
+    pub horizon: AtomicU64,
+    /// End of the last operation of those of them that are done.
+    pub ends_with: AtomicU64,
+    /// When that group was done; [`u64::MAX`] while it is not.
+    pub ends_at: AtomicU64,
 }
 
 impl Shared {
@@ -123,6 +132,10 @@ impl Shared {
             ranks: RankTables::default(),
             // What is fresh in every sector differs by seed, case, repeat and worker.
             data: DataPool::new(plan.workers, plan.largest_block as usize, 0x696f_7363),
+            enders: AtomicUsize::new(0),
+            horizon: AtomicU64::new(0),
+            ends_with: AtomicU64::new(0),
+            ends_at: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -148,7 +161,12 @@ impl Shared {
     }
 
     /// Before a phase begins: the flag is down again unless the case is at its end.
-    pub fn begin_phase(&self) {
+    /// `enders`: how many workers are in the group that ends it.
+    pub fn begin_phase(&self, enders: usize) {
+        self.enders.store(enders, Ordering::Relaxed);
+        self.horizon.store(0, Ordering::Relaxed);
+        self.ends_with.store(0, Ordering::Relaxed);
+        self.ends_at.store(u64::MAX, Ordering::Relaxed);
         self.stop.store(self.aborted(), Ordering::Release);
     }
 }

@@ -83,6 +83,11 @@ impl<O: Os> Worker<O> {
 
     /// Takes a particular member in hand.
     pub fn take(&mut self, set: SetId, slot: u32) -> Option<()> {
+        if !self.hands.get(usize::from(set))?.kept.is_empty() {
+            let kept = self.hands[usize::from(set)].kept.iter().position(|file| file.slot == slot)?;
+            self.hands[usize::from(set)].switch_kept(kept);
+            return Some(());
+        }
         self.let_go(set);
         let shared = self.is_shared(set);
         let member = self.with_pool(set, |pool| {
@@ -129,7 +134,34 @@ impl<O: Os> Worker<O> {
     pub fn forget_member(&mut self, set: SetId) {
         let slot = self.hands[usize::from(set)].file.slot;
         self.with_pool(set, |pool| pool.remove(slot));
-        self.hands[usize::from(set)].file = OpenFile::of(NONE, Member::default());
+        let hand = &mut self.hands[usize::from(set)];
+        hand.file = OpenFile::of(NONE, Member::default());
+        if !hand.kept.is_empty() {
+            // It is no longer among those the set keeps open; the first of them is next.
+            hand.kept.remove(hand.kept_at);
+            hand.kept_at = 0;
+            if let Some(first) = hand.kept.first() {
+                hand.file = *first;
+            }
+        }
+    }
+
+    /// The members of a set as it is now, in an order.
+    pub fn members(&mut self, set: SetId, order: Order) -> Vec<u32> {
+        let mut slots = self.with_pool(set, |pool| pool.slots(order)).unwrap_or_default();
+        if order == Order::Random {
+            for i in (1..slots.len()).rev() {
+                slots.swap(i, self.random.below(Purpose::Pick, i as u64 + 1) as usize);
+            }
+        }
+        slots
+    }
+
+    /// Holds a member that is not in hand, or lets it go again, so that no other worker takes it.
+    pub fn hold(&mut self, set: SetId, slot: u32, held: bool) {
+        if self.is_shared(set) {
+            self.with_pool(set, |pool| if held { pool.hold_again(slot) } else { pool.release(slot) });
+        }
     }
 
     /// Adds a member whose directory is chosen by the set's rules and takes it in hand.
@@ -180,7 +212,6 @@ impl<O: Os> Worker<O> {
 
     /// The guard's answer.
     pub fn guarded(&mut self, guard: Guard, what: &'static str, message: &str) -> Flow {
-        self.exhausted = true;
         if let Some(exit) = self.exhausted_exit {
             self.deadline = (0, exit);
             return Flow::Over;

@@ -190,7 +190,7 @@ fn lead(plan: &Plan, shared: &Shared, meeting: &Meeting, watcher: &dyn Watcher) 
             return false;
         }
         watcher.phase_begins(plan, phase);
-        shared.begin_phase();
+        shared.begin_phase(enders(plan, phase));
         for (barrier, gate) in shared.barriers.iter().enumerate() {
             gate.reset(barrier_members(plan, phase, barrier as u16));
         }
@@ -201,11 +201,30 @@ fn lead(plan: &Plan, shared: &Shared, meeting: &Meeting, watcher: &dyn Watcher) 
         lock(&meeting.runs).push(PhaseRun { phase, released: 0, window: None, workers: Vec::new() });
         shared.gate.meet(|| {}); // the task is read
         shared.gate.meet(|| {}); // all have ended and said what they did
+        if let Some(run) = lock(&meeting.runs).last_mut() {
+            close_window(run, shared.ends_at.load(Ordering::Acquire));
+        }
         !shared.aborted()
     };
     follow(&plan.schedule, &mut step);
     *lock(&meeting.task) = Task::Leave;
     shared.gate.meet(|| {});
+}
+
+/// How many workers are in the groups that end a phase.
+fn enders(plan: &Plan, phase: u16) -> usize {
+    let groups = plan.phases.get(usize::from(phase)).map_or(&[][..], |p| &p.groups);
+    groups.iter().filter(|g| g.ends_phase).map(|g| (g.workers.1 - g.workers.0) as usize).sum()
+}
+
+/// A phase that a group ended is measured up to that group's last operation.
+fn close_window(run: &mut PhaseRun, ends_at: Nanos) {
+    if ends_at == Nanos::MAX {
+        return;
+    }
+    let start = run.workers.iter().map(|w| w.start).min().unwrap_or(run.released);
+    let (from, to) = run.window.unwrap_or((start, Nanos::MAX));
+    run.window = Some((from, to.min(ends_at)));
 }
 
 /// Walks the schedule; `step` runs one phase and says whether to go on.
@@ -305,12 +324,15 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
             let group = &phase.groups[group_id];
             worker.os.sleep_until(released);
             worker.begin_phase(phase, released);
+            worker.follows = !group.ends_phase && enders(&plan, phase_id) > 0;
+            worker.leads = group.ends_phase;
             if interp::run(&mut worker, &plan, &group.code, &table).is_err() {
                 let fault = worker.fault.take().map_or_else(|| plain_fault("step", String::new()), |f| *f);
                 fail(worker.id, fault);
             }
+            worker.forget_ramp();
             if group.ends_phase {
-                shared.stop_phase();
+                worker.end_phase_for_all();
             }
             for barrier in barriers_of(&plan, &group.code) {
                 shared.barriers[usize::from(barrier)].leave();

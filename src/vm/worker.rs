@@ -1,14 +1,16 @@
 //! One worker's state, and the small steps every operation is made of: take a file in hand, draw,
 //! count, settle a result. Operations (`crate::ops`) are written in these terms.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::buffers::Buffers;
+use super::claims::Claim;
 use super::draw::{self, FileFacts, RankCache};
 use super::fault::{Fault, Flow};
 use super::hand::{CLOSED, Hand};
-use super::pool::Pool;
+use super::pool::{NONE, Pool};
 use super::random::{Purpose, StreamKey, Streams};
 use super::shared::Shared;
 use super::stat::Stat;
@@ -30,8 +32,15 @@ pub struct LoopState {
     pub base: u64,
     /// The deadline outside of it, restored at its end.
     pub outer: (Nanos, Pc),
-    /// The claim outside of it, restored at its end.
-    pub outer_claim: Option<Claim>,
+    /// How many claims there are outside of it.
+    pub outer_claims: usize,
+    /// The other limits outside of it, restored at its end.
+    pub outer_passes: Option<(u64, Pc)>,
+    pub outer_exhausted: Option<Pc>,
+    /// Times it was entered in this phase.
+    pub entries: u64,
+    /// Iterations one after the other in which nothing was done.
+    pub idle: u32,
 }
 
 /// A worker's watch for a steady rate of all of them.
@@ -46,26 +55,6 @@ pub struct Steady {
     pub last: Option<u64>,
     /// Operations of each second.
     pub seconds: Vec<u64>,
-}
-
-/// What must be claimed before a transfer: the loop around it ends after a fixed amount.
-#[derive(Clone, Copy, Debug)]
-pub struct Claim {
-    /// Operations, data transfers or bytes.
-    pub unit: ClaimUnit,
-    pub total: u64,
-    /// Index of the budget all workers share; `None` counts this worker alone.
-    pub budget: Option<u16>,
-    pub used: u64,
-    /// Where the program goes on when nothing is left.
-    pub exit: Pc,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClaimUnit {
-    Operations,
-    Transfers,
-    Bytes,
 }
 
 /// State of one pace.
@@ -124,11 +113,15 @@ pub struct Worker<O: Os> {
     pub passes: u64,
     /// How many passes the innermost loop over passes allows, and where it ends.
     pub pass_limit: Option<(u64, Pc)>,
-    /// Set when a pool could not give or take.
-    pub exhausted: bool,
     /// Where the innermost loop until exhaustion ends.
     pub exhausted_exit: Option<Pc>,
-    pub claim: Option<Claim>,
+    /// What the loops around the program's place still allow, the outermost first.
+    pub claims: Vec<Claim>,
+    /// Some of them count operations that move nothing.
+    pub counts_operations: bool,
+    /// Its group ends the phase; or another one does.
+    pub leads: bool,
+    pub follows: bool,
     /// Data operations and bytes of the phase, the uncounted ones included.
     pub moved_ops: u64,
     pub moved_bytes: u64,
@@ -148,7 +141,9 @@ pub struct Worker<O: Os> {
     pub(super) pools: Vec<Option<Pool>>,
     /// Descriptor of each set's directory and of its subdirectories; closed while unknown.
     pub dirs: Vec<SetDirs>,
-    turns: Vec<u32>,
+    /// Turns of steps that are done only every n-th time, by step and slot of the open file: its
+    /// number and the count.
+    turns: HashMap<(u32, u32), (u32, u32)>,
     pub(super) path: Vec<u8>,
     pub fault: Option<Box<Fault>>,
     reported: (u64, u64),
@@ -217,9 +212,11 @@ impl<O: Os> Worker<O> {
             iteration: 0,
             passes: 0,
             pass_limit: None,
-            exhausted: false,
             exhausted_exit: None,
-            claim: None,
+            claims: Vec::new(),
+            counts_operations: false,
+            leads: false,
+            follows: false,
             moved_ops: 0,
             moved_bytes: 0,
             first_start: 0,
@@ -231,7 +228,7 @@ impl<O: Os> Worker<O> {
             hands: vec![Hand::default(); sets],
             pools: pools.collect(),
             dirs: dirs.collect(),
-            turns: vec![0; plan.args.len()],
+            turns: HashMap::new(),
             path: Vec::with_capacity(512),
             fault: None,
             reported: (0, 0),
@@ -253,11 +250,14 @@ impl<O: Os> Worker<O> {
         self.window_end = Nanos::MAX;
         self.ramp_until = 0;
         (self.passes, self.moved_ops, self.moved_bytes) = (0, 0, 0);
-        (self.excluded, self.excluded_before_end, self.lag, self.exhausted) = (0, 0, 0, false);
-        (self.claim, self.pass_limit, self.exhausted_exit) = (None, None, None);
+        (self.excluded, self.excluded_before_end, self.lag) = (0, 0, 0);
         self.steady = None;
+        (self.pass_limit, self.exhausted_exit) = (None, None);
+        self.claims.clear();
+        self.counts_operations = false;
+        self.loops.fill(LoopState::default());
         self.reported = (0, 0);
-        self.turns.fill(0);
+        self.turns.clear();
         self.paces.fill(PaceState::default());
         (self.first_start, self.last_end) = (start, start);
         self.now = start;
@@ -355,47 +355,10 @@ impl<O: Os> Worker<O> {
         (self.excluded, self.excluded_before_end) = (0, 0);
     }
 
-    /// Ends a loop over an amount when nothing of it is left for `bytes` more. Called before
-    /// every transfer (and before other operations where those count).
-    #[inline]
-    pub fn may_go_on(&mut self, unit: ClaimUnit, bytes: u64) -> bool {
-        match self.claim {
-            Some(claim) if self.ramp_until == 0 => self.claim_more(claim, unit, bytes),
-            _ => true,
-        }
-    }
-
-    fn claim_more(&mut self, mut claim: Claim, unit: ClaimUnit, bytes: u64) -> bool {
-        let amount = match (claim.unit, unit) {
-            (ClaimUnit::Bytes, ClaimUnit::Transfers) => bytes,
-            (a, b) if a == b => 1,
-            _ => return true,
-        };
-        let before = match claim.budget {
-            Some(budget) => match self.shared.budgets.get(usize::from(budget)) {
-                Some(used) => used.fetch_add(amount, Ordering::Relaxed),
-                None => claim.used,
-            },
-            None => claim.used,
-        };
-        claim.used += amount;
-        self.claim = Some(claim);
-        if before >= claim.total {
-            self.deadline = (0, claim.exit);
-            return false;
-        }
-        true
-    }
-
-    /// A sequential transfer came to the end of its file. False: the loop over passes ends.
-    pub fn pass_done(&mut self) -> bool {
-        self.passes += 1;
-        match self.pass_limit {
-            Some((limit, exit)) if self.passes >= limit => {
-                self.deadline = (0, exit);
-                false
-            }
-            _ => true,
+    /// Forgets what was counted if the measured part never began.
+    pub fn forget_ramp(&mut self) {
+        if self.ramp_until != 0 {
+            self.open_window(self.now);
         }
     }
 
@@ -490,11 +453,18 @@ impl<O: Os> Worker<O> {
                 }
                 Flow::Next
             }
-            Ok(()) => {
-                let wanted = args.must_fail.map(|e| e.to_string()).unwrap_or_default();
-                self.fail(call, None, None, None, Some(format!("succeeded, but must fail with {wanted}")))
-            }
+            Ok(()) => self.held_to(args, call),
             Err(errno) => self.fail(call, None, None, Some(errno), None),
+        }
+    }
+
+    /// After a success: it must not be one where the step says that it fails.
+    pub fn held_to(&mut self, args: &Args, call: &'static str) -> Flow {
+        match args.must_fail {
+            None => Flow::Next,
+            Some(errno) => {
+                self.fail(call, None, None, None, Some(format!("succeeded, but must fail with {errno}")))
+            }
         }
     }
 
@@ -529,18 +499,21 @@ impl<O: Os> Worker<O> {
     }
 
     /// Whether a step that is done only every n-th time is done now.
-    pub fn takes_turn(&mut self, every: u32) -> bool {
-        match self.turns.get_mut(self.running as usize) {
-            Some(turn) => {
-                *turn += 1;
-                let now = *turn >= every;
-                if now {
-                    *turn = 0;
-                }
-                now
-            }
-            None => true,
+    /// Counted for each open file of `set` by itself.
+    pub fn takes_turn(&mut self, every: u32, set: SetId) -> bool {
+        let file = self.hands.get(usize::from(set)).map(|hand| hand.file).filter(|file| file.is_open());
+        let (slot, number) = file.map_or((NONE, 0), |file| (file.slot, file.member.number));
+        let (owner, turn) = self.turns.entry((self.running, slot)).or_insert((number, 0));
+        if *owner != number {
+            // Another file has the slot by now.
+            (*owner, *turn) = (number, 0);
         }
+        *turn += 1;
+        let now = *turn >= every;
+        if now {
+            *turn = 0;
+        }
+        now
     }
 
     // --- drawing ----------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 #![allow(dead_code, unused_imports)]
 
 pub mod calls;
+pub mod cases;
 pub mod ours;
 pub mod pipeline;
 pub mod select;

@@ -164,7 +164,7 @@ fn finish_sets(lower: &mut Lower, body: &Node) {
                         .help("give it `count: 1` and a `size`, or create and open files by steps"),
                 );
             }
-        } else if set.kept_open.take().is_some_and(|flags| flags != 0) {
+        } else if set.kept_open.take().is_some() && node.get("flags").is_some_and(|f| !f.items().is_empty()) {
             let message = format!("flags of {} have no meaning: its files are opened by steps", set.name);
             let place = node.get("flags").unwrap_or(node);
             lower.problem(

@@ -67,7 +67,7 @@ impl Lower {
         let words = self.loop_words(node);
         self.no_inner_ramp(&words, node);
         let outer = self.set_measured(program, node);
-        self.around(program, words, false, |lower, program| {
+        self.around(program, words, node, false, |lower, program| {
             lower.labelled(program, node, |lower, program| {
                 if let Some(steps) = node.get("steps") {
                     lower.steps(program, steps);
@@ -124,7 +124,7 @@ impl Lower {
         let words = self.loop_words(node);
         self.no_inner_ramp(&words, node);
         let outer = self.set_measured(program, node);
-        self.around(program, words, false, |lower, program| {
+        self.around(program, words, node, false, |lower, program| {
             lower.labelled(program, node, |lower, program| lower.draw_one(program, node));
         });
         program.measured = outer;
@@ -189,6 +189,8 @@ impl Lower {
         let outer = self.set_measured(program, node);
         let start = program.emit(Instr::EachStart { id, exit: 0 });
         let head = program.here();
+        // Steps without a set mean the file that is walked to.
+        let before = program.current.replace(set);
         self.leavable(program, |lower, program| {
             lower.labelled(program, node, |lower, program| {
                 if let Some(steps) = node.get("steps") {
@@ -196,6 +198,7 @@ impl Lower {
                 }
             });
         });
+        program.current = before;
         let next = program.emit(Instr::EachNext { id, head });
         program.code[start as usize] = Instr::EachStart { id, exit: next };
         program.measured = outer;

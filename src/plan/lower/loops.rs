@@ -2,6 +2,7 @@
 //! `rate`.
 
 use super::context::{Lower, Program};
+use crate::ops::row::Counts;
 use crate::os::Nanos;
 use crate::plan::instr::*;
 use crate::profile::diagnostic::Diagnostic;
@@ -14,10 +15,9 @@ pub struct LoopWords {
     pub until: Until,
     pub ramp: Nanos,
     pub pace: Option<PacePlan>,
+    /// The budget that several programs count into; `None` gives each its own.
+    pub budget: Option<u16>,
 }
-
-/// A time that is longer than any run: the loop ends for another reason.
-pub const FOR_EVER: Nanos = Nanos::MAX / 4;
 
 impl Lower {
     /// The loop a map describes; `None` where it describes none.
@@ -61,7 +61,7 @@ impl Lower {
                 return None;
             }
         };
-        Some(LoopWords { until, ramp, pace })
+        Some(LoopWords { until, ramp, pace, budget: None })
     }
 
     fn until(&mut self, node: &Node) -> Until {
@@ -94,6 +94,10 @@ impl Lower {
     }
 
     fn steady(&mut self, node: &Node) -> Until {
+        self.problem(
+            Diagnostic::error("not-yet", &node.place, "ending by steadiness is not part of this version yet")
+                .help("write `for: 60s`, and look at the rate second by second"),
+        );
         let within = self.optional(node, "within", units::percent).unwrap_or(0.1);
         let window = self.optional(node, "window", units::duration).unwrap_or(5_000_000_000);
         let at_most = self.optional(node, "at_most", units::duration).unwrap_or(FOR_EVER);
@@ -134,6 +138,7 @@ impl Lower {
         &mut self,
         program: &mut Program,
         words: Option<LoopWords>,
+        node: &Node,
         phase: bool,
         body: impl FnOnce(&mut Lower, &mut Program),
     ) {
@@ -141,11 +146,8 @@ impl Lower {
             self.leavable(program, body);
             return;
         };
-        let budget = self.plan.budgets;
+        let budget = self.budget_of(&words).unwrap_or(0);
         let id = self.plan.loops.len() as u16;
-        if matches!(words.until, Until::Ops { each: false, .. } | Until::Bytes { each: false, .. }) {
-            self.plan.budgets += 1;
-        }
         self.plan.loops.push(LoopPlan { until: words.until, ramp: words.ramp, budget, phase });
         let start = program.emit(Instr::LoopStart { id, exit: 0 });
         let head = program.here();
@@ -157,17 +159,44 @@ impl Lower {
         program.emit(Instr::LoopNext { id, head });
         let exit = program.emit(Instr::LoopEnd { id });
         program.code[start as usize] = Instr::LoopStart { id, exit };
-        // Where no data moves, operations of any kind count.
-        if let Some(LoopPlan { until: Until::Ops { data, .. }, .. }) =
-            self.plan.loops.get_mut(usize::from(id))
-        {
-            let moves = |instr: &Instr| match instr {
-                Instr::Op { op, .. } => crate::ops::rows()
-                    .nth(usize::from(*op))
-                    .is_some_and(|row| row.counts == crate::ops::row::Counts::Data),
-                _ => false,
-            };
-            *data = program.code[head as usize..].iter().any(moves);
+        self.note_what_counts(id, &program.code[head as usize..], node);
+    }
+
+    /// The budget of an end that workers share; given out once for each loop that is written.
+    pub fn budget_of(&mut self, words: &LoopWords) -> Option<u16> {
+        match words.until {
+            Until::Ops { each: false, .. } | Until::Bytes { each: false, .. } => {
+                Some(words.budget.unwrap_or_else(|| {
+                    self.plan.budgets += 1;
+                    self.plan.budgets - 1
+                }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Where no data moves, operations of any kind count; something has to.
+    fn note_what_counts(&mut self, id: u16, code: &[Instr], node: &Node) {
+        let counts = |instr: &Instr| match instr {
+            Instr::Op { op, .. } => crate::ops::rows().nth(usize::from(*op)).map(|row| row.counts),
+            _ => None,
+        };
+        let moves = code.iter().any(|instr| counts(instr) == Some(Counts::Data));
+        let does = moves || code.iter().any(|instr| counts(instr) == Some(Counts::Operation));
+        let Some(lp) = self.plan.loops.get_mut(usize::from(id)) else { return };
+        let (what, comes) = match &mut lp.until {
+            Until::Ops { data, .. } => {
+                *data = moves;
+                ("operation", does)
+            }
+            Until::Bytes { .. } => ("byte", moves),
+            Until::Passes(_) => ("pass", moves),
+            Until::Exhausted => ("exhaustion", does),
+            _ => return,
+        };
+        if !comes {
+            let message = format!("this loop never ends: nothing in it brings one {what} more");
+            self.problem(Diagnostic::error("endless", &node.place, message));
         }
     }
 

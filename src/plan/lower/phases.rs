@@ -2,7 +2,7 @@
 
 use super::case::workers;
 use super::context::{Lower, Program};
-use super::loops::{FOR_EVER, LoopWords};
+use super::loops::LoopWords;
 use crate::plan::instr::*;
 use crate::profile::diagnostic::Diagnostic;
 use crate::profile::node::{Node, Value};
@@ -86,6 +86,8 @@ impl Lower {
 
     fn groups(&mut self, node: &Node, phase: usize, outer: Option<LoopWords>, all: u32, measured: bool) {
         let ends = |n: &Node| n.get("ends_phase").is_some_and(|e| e.value == Value::Bool(true));
+        // The phase's own end is one for all groups.
+        let outer = outer.map(|words| LoopWords { budget: self.budget_of(&words), ..words });
         let one_ends = node.entries().iter().any(|(_, n)| ends(n));
         let mut first = 0u32;
         for (name, group_node) in node.entries() {
@@ -96,7 +98,7 @@ impl Lower {
             };
             let words = if one_ends && !ends(group_node) && outer.is_none() {
                 // It goes on until the group that ends the phase is done.
-                Some(LoopWords { until: Until::Time(FOR_EVER), ramp: 0, pace: None })
+                Some(LoopWords { until: Until::Time(FOR_EVER), ramp: 0, pace: None, budget: None })
             } else {
                 outer.clone()
             };
@@ -131,7 +133,7 @@ impl Lower {
             current: None,
             leaving: Vec::new(),
         };
-        self.around(&mut program, words, true, |lower, program| lower.steps(program, steps));
+        self.around(&mut program, words, steps, true, |lower, program| lower.steps(program, steps));
         program.emit(Instr::End);
         GroupPlan { name: name.into(), workers: range, code: program.code, ends_phase: false, measured }
     }
