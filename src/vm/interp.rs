@@ -11,11 +11,12 @@ use crate::plan::instr::*;
 
 /// Iterations without an operation after which a worker pauses between them.
 const SPIN: u32 = 1000;
-/// How long it pauses then, in nanoseconds.
-const IDLE_PAUSE: Nanos = 100_000;
+/// How much longer each pause is than the one before, and the longest, in nanoseconds.
+const IDLE_STEP: Nanos = 100_000;
+const LONGEST_PAUSE: Nanos = 10_000_000;
 /// Iterations without an operation (10 s of pauses) after which a loop that ends by operations is
 /// taken to have no end.
-const MOST_IDLE: u32 = 100_000;
+const MOST_IDLE: u32 = 2000;
 
 /// Runs one program to its end. `Err`: the worker's [`Worker::fault`] says why it could not go on.
 pub fn run<O: Os>(worker: &mut Worker<O>, plan: &Plan, code: &[Instr], table: &[Exec<O>]) -> Result<(), ()> {
@@ -228,7 +229,8 @@ fn idle<O: Os>(worker: &mut Worker<O>, id: u16) -> u32 {
     state.idle = state.idle.saturating_add(1);
     let count = state.idle;
     if count > SPIN {
-        worker.pause_until(worker.now + IDLE_PAUSE);
+        let pause = IDLE_STEP.saturating_mul(u64::from(count - SPIN)).min(LONGEST_PAUSE);
+        worker.pause_until(worker.now + pause);
     }
     count
 }

@@ -18,6 +18,16 @@ pub fn facts() -> Facts {
 
 /// Every case of a profile with its plan; the mistakes, rendered, where there are any.
 pub fn plans(name: &str, text: &str, sets: &[(&str, &str)]) -> Result<Vec<(BoundCase, Arc<Plan>)>, String> {
+    plans_with(name, text, &[], sets)
+}
+
+/// The same under presets.
+pub fn plans_with(
+    name: &str,
+    text: &str,
+    presets: &[&str],
+    sets: &[(&str, &str)],
+) -> Result<Vec<(BoundCase, Arc<Plan>)>, String> {
     let mut sources = Sources::new();
     let loaded = load_file(&mut sources, name, text.as_bytes());
     let shown =
@@ -30,6 +40,7 @@ pub fn plans(name: &str, text: &str, sets: &[(&str, &str)]) -> Result<Vec<(Bound
     }
     let (profile, _) = Profile::from_node(node, verbs).map_err(|p| shown(&p, &sources))?;
     let selection = Selection {
+        presets: presets.iter().map(|p| (*p).into()).collect(),
         sets: sets.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect(),
         ..Selection::default()
     };

@@ -27,7 +27,11 @@ fn start_offsets_and_strides() {
     assert!(reads("start", 10).iter().all(|o| *o == 0));
     assert!(reads("64KiB", 10).iter().all(|o| *o == 65536));
     let ranged = reads("{uniform: [0, 96KiB], step: 4KiB}", 500);
-    assert!(ranged.iter().all(|o| o % BLOCK == 0 && *o <= 98304) && ranged.contains(&0) && ranged.contains(&98304));
+    assert!(
+        ranged.iter().all(|o| o % BLOCK == 0 && *o <= 98304)
+            && ranged.contains(&0)
+            && ranged.contains(&98304)
+    );
     let stride = reads("{stride: 40KiB}", 25);
     assert!(stride.iter().zip(0u64..).all(|(o, i)| *o == i % 10 * 40960), "{stride:?}");
 }

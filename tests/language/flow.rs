@@ -8,8 +8,7 @@ use ioscore::plan::instr::StatKind;
 
 #[test]
 fn mixes_have_their_shares_and_labels_count() {
-    let done = sim(
-        r#"
+    let done = sim(r#"
 files: {a: {count: 1, size: 40KiB}}
 phases:
   - phase: p
@@ -20,8 +19,7 @@ phases:
           - {weight: 0, label: never, steps: [sync]}
           - weight: 30
             mix: [{label: small, steps: [statfs]}, {weight: 3, label: large, steps: [{stat: a}]}]
-"#,
-    );
+"#);
     let share = |key: &str, p: f64| {
         let (n, sigma) = (done.ops("p", key) as f64, (10_000.0 * p * (1.0 - p)).sqrt());
         assert!((n - 10_000.0 * p).abs() < 5.0 * sigma, "{key}: {n}");
@@ -41,16 +39,14 @@ phases:
 
 #[test]
 fn exact_mixes_deal_whole_decks() {
-    let done = sim(
-        r#"
+    let done = sim(r#"
 phases:
   - phase: p
     repeat: 1000
     steps:
       - exact: true
         mix: [{weight: 3, label: a, steps: [statfs]}, {weight: 7, label: b, steps: [statfs]}]
-"#,
-    );
+"#);
     assert_eq!((done.ops("p", "a"), done.ops("p", "b"), done.ops("p", "mix")), (300, 700, 100));
 }
 

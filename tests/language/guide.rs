@@ -16,7 +16,7 @@ fn whole(block: &str) -> String {
     if has("profile:") {
         return block.to_string();
     }
-    let sets = "files: {data: {count: 4, slots: 8, size: 64KiB, max_size: 1MiB, name: \"d{n}\"}, log: {name: \"l{n}\", dir: logs}}\n";
+    let sets = "files: {data: {count: 4, slots: 8, size: 64KiB, max_size: 1MiB, name: \"d{n}\"}, log: {name: \"l{n}\", dir: logs}, shared_log: {count: 1, size: 1MiB, name: shared}}\n";
     let block = match block.trim_start().starts_with('-') {
         true => format!("{sets}phases:\n  - phase: p\n    repeat: 2\n    steps:\n{}", indented(block)),
         false => block.to_string(),
@@ -28,7 +28,9 @@ fn whole(block: &str) -> String {
     let sets = if block.lines().any(|line| line.starts_with("files:")) { "" } else { sets };
     let text = profile(&format!("{sets}{phases}{block}"));
     match block.lines().any(|line| line.starts_with("results:")) {
-        true => text.lines().filter(|line| !line.starts_with("results: [{name: N")).collect::<Vec<_>>().join("\n"),
+        true => {
+            text.lines().filter(|line| !line.starts_with("results: [{name: N")).collect::<Vec<_>>().join("\n")
+        }
         false => text,
     }
 }

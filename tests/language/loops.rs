@@ -40,7 +40,8 @@ fn a_time_ends_a_loop_at_its_time() {
 
 #[test]
 fn a_time_without_any_operation_ends_too() {
-    let done = sim(&with_file("phases: [{phase: p, for: 1h, steps: [{mix: [{repeat: 0, steps: [statfs]}]}]}]"));
+    let done =
+        sim(&with_file("phases: [{phase: p, for: 1h, steps: [{mix: [{repeat: 0, steps: [statfs]}]}]}]"));
     assert_eq!(done.ops("p", "statfs"), 0);
 }
 
@@ -60,9 +61,8 @@ fn amounts_are_exact_together_and_one_by_one() {
         ("{ops: 100, each: true}", "{stat: a, name: x, expect: [ENOENT]}", "stat", 300),
         ("{ops: 100}", "{label: twice, steps: [{think: 1ms}, statfs]}", "statfs", 100),
     ] {
-        let done = sim(&with_file(&format!(
-            "workers: 3\nphases: [{{phase: p, until: {until}, steps: [{steps}]}}]"
-        )));
+        let done =
+            sim(&with_file(&format!("workers: 3\nphases: [{{phase: p, until: {until}, steps: [{steps}]}}]")));
         assert_eq!(done.ops("p", key), ops, "{until} {steps}");
     }
 }
@@ -121,7 +121,8 @@ fn loops_that_cannot_end_are_refused_or_fail() {
 
 #[test]
 fn passes_go_through_the_whole_file() {
-    let done = sim(&with_file("phases: [{phase: p, until: {passes: 3}, steps: [{read: 4KiB, in: a, at: next}]}]"));
+    let done =
+        sim(&with_file("phases: [{phase: p, until: {passes: 3}, steps: [{read: 4KiB, in: a, at: next}]}]"));
     assert_eq!(done.ops("p", "read"), 30);
     let nested = sim(&with_file(
         "phases: [{phase: p, until: {passes: 3}, steps: [{repeat: 4, steps: [{read: 4KiB, in: a}]}, {stat: a}]}]",
@@ -197,14 +198,14 @@ fn groups_share_the_end_their_phase_states() {
 
 #[test]
 fn every_nth_counts_for_each_file_by_itself() {
-    let done = sim(&with_file("phases: [{phase: p, repeat: 10, steps: [{write: 4KiB, in: a}, {fsync: a, every: 3}]}]"));
+    let done = sim(&with_file(
+        "phases: [{phase: p, repeat: 10, steps: [{write: 4KiB, in: a}, {fsync: a, every: 3}]}]",
+    ));
     assert_eq!(done.ops("p", "fsync"), 3);
-    let two = sim(
-        r#"
+    let two = sim(r#"
 files: {a: {count: 2, size: 4KiB, name: "a{n}"}}
 phases: [{phase: p, repeat: 10, steps: [{write: 4KiB, in: a, pick: next}, {fsync: a, every: 2}]}]
-"#,
-    );
+"#);
     let first = two.names(Op::Fsync).iter().filter(|n| **n == "a/a1").count();
     assert_eq!((two.ops("p", "fsync"), first), (4, 2), "5 writes to each file");
 }

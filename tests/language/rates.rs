@@ -35,8 +35,7 @@ fn lost_time_is_made_up_or_forgiven() {
 
 #[test]
 fn time_outside_of_a_block_is_not_owed_to_it() {
-    let done = sim(
-        r#"
+    let done = sim(r#"
 files: {a: {count: 1, size: 40KiB}}
 phases:
   - phase: p
@@ -44,23 +43,20 @@ phases:
     steps:
       - {for: 1s, rate: {ops: 100}, steps: [{read: 4KiB, in: a}]}
       - {think: 5s}
-"#,
-    );
+"#);
     assert!(done.ops("p", "read").abs_diff(300) <= 3, "{}", done.ops("p", "read"));
 }
 
 #[test]
 fn a_group_that_ends_the_phase_ends_it_with_its_last_operation() {
-    let done = sim(
-        r#"
+    let done = sim(r#"
 files: {a: {count: 1, size: 40KiB}, log: {name: log}}
 phases:
   - phase: p
     groups:
       readers: {workers: 3, rate: {ops: 100}, steps: [{read: 4KiB, in: a, at: random}]}
       writer: {workers: 1, ends_phase: true, repeat: 200, rate: {ops: 50}, steps: [{create: log, parents: missing}, {write: 4KiB}, fsync, close]}
-"#,
-    );
+"#);
     let phase = &done.run.phases[0];
     let writer = phase.workers.iter().find(|w| w.group == 1).unwrap();
     let (from, to) = phase.window.unwrap();

@@ -52,9 +52,12 @@ fn each_and_remove_all_know_every_order() {
         _ => None,
     };
     for order in ["oldest", "newest", "slot", "random"] {
-        let walk = walked(&format!("{{each: a, order: {order}, steps: [stat: a]}}").replace("stat: a", "{stat: a}"));
+        let walk =
+            walked(&format!("{{each: a, order: {order}, steps: [stat: a]}}").replace("stat: a", "{stat: a}"));
         let removal = walked(&format!("{{remove_all: a, order: {order}}}"));
-        for (what, names) in [("each", walk.names(Op::Stat)), ("remove_all", removal.names(Op::Unlink)[1..].to_vec())] {
+        for (what, names) in
+            [("each", walk.names(Op::Stat)), ("remove_all", removal.names(Op::Unlink)[1..].to_vec())]
+        {
             match by(order) {
                 Some(expected) => assert_eq!(names, expected, "{what} {order}"),
                 None => {
@@ -71,8 +74,13 @@ fn each_and_remove_all_know_every_order() {
 
 #[test]
 fn random_orders_are_random() {
-    let body = |step: &str| format!("files: {{a: {{count: 100, name: \"{{n:03}}\"}}}}\nphases: [{{phase: p, steps: [{step}]}}]");
-    for (step, op) in [("{each: a, order: random, steps: [{stat: a}]}", Op::Stat), ("{remove_all: a, order: random}", Op::Unlink)] {
+    let body = |step: &str| {
+        format!("files: {{a: {{count: 100, name: \"{{n:03}}\"}}}}\nphases: [{{phase: p, steps: [{step}]}}]")
+    };
+    for (step, op) in [
+        ("{each: a, order: random, steps: [{stat: a}]}", Op::Stat),
+        ("{remove_all: a, order: random}", Op::Unlink),
+    ] {
         let done = sim(&body(step));
         let names = done.names(op);
         let mut sorted = names.clone();
@@ -84,12 +92,10 @@ fn random_orders_are_random() {
 
 #[test]
 fn steps_inside_each_mean_the_file_walked_to() {
-    let done = sim(
-        r#"
+    let done = sim(r#"
 files: {a: {count: 3, size: 4KiB, name: "a{n}"}, b: {name: "b{n}"}}
 phases: [{phase: p, steps: [{create: b}, close, {each: a, steps: [unlink]}, {unlink: b}]}]
-"#,
-    );
+"#);
     assert_eq!(done.names(Op::Unlink), ["a/a1", "a/a2", "a/a3", "b/b1"]);
 }
 
@@ -102,7 +108,10 @@ phases:
 "#;
     for done in [sim(body), linux(body)] {
         assert_eq!(done.run.fault, None);
-        assert_eq!((done.ops("p", "read"), done.bytes("p", "read"), done.ops("p", "fdatasync")), (12, 49_152, 6));
+        assert_eq!(
+            (done.ops("p", "read"), done.bytes("p", "read"), done.ops("p", "fdatasync")),
+            (12, 49_152, 6)
+        );
     }
     assert_eq!(sim(body).opens().len(), 3 + 3, "laid out, then opened once");
 }
@@ -134,12 +143,10 @@ fn picks_choose_as_they_say() {
 
 #[test]
 fn kept_open_files_are_picked_without_opening_again() {
-    let done = sim(
-        r#"
+    let done = sim(r#"
 files: {a: {count: 4, size: 8KiB, name: "a{n}", flags: [dsync]}}
 phases: [{phase: p, repeat: 40, steps: [{write: 4KiB, in: a, pick: next}]}]
-"#,
-    );
+"#);
     assert_eq!(done.opens().len(), 8);
     let names = done.names(Op::Pwrite);
     let after_layout = &names[names.len() - 40..];
@@ -198,7 +205,9 @@ fn directories_rotate_by_files_by_time_and_by_chance() {
 
 #[test]
 fn workers_have_files_of_their_own() {
-    let done = sim("workers: 3\nfiles: {a: {per: worker, count: 2, name: \"{n}\"}}\nphases: [{phase: p, steps: [{create: a}, close]}]");
+    let done = sim(
+        "workers: 3\nfiles: {a: {per: worker, count: 2, name: \"{n}\"}}\nphases: [{phase: p, steps: [{create: a}, close]}]",
+    );
     let mut names = done.opens();
     names.sort_unstable();
     assert_eq!(names, ["0/1", "0/2", "0/3", "1/1", "1/2", "1/3", "2/1", "2/2", "2/3"]);

@@ -69,7 +69,8 @@ fn every_verb_does_the_same_on_the_simulation_and_for_real() {
     for verb in ioscore::ops::verbs() {
         let key = verb.name;
         let used = ALL.lines().any(|line| {
-            line.trim().trim_start_matches("- ").trim_start_matches('{').split([':', ' ', ',']).next() == Some(key)
+            line.trim().trim_start_matches("- ").trim_start_matches('{').split([':', ' ', ',']).next()
+                == Some(key)
         });
         if used {
             seen.insert(key);
@@ -98,13 +99,11 @@ fn what_concerns_the_whole_machine_is_asked_of_it() {
 
 #[test]
 fn names_move_as_they_should() {
-    let done = sim(
-        r#"
+    let done = sim(r#"
 files: {a: {count: 2, size: 4KiB, name: "a{n}"}}
 phases:
   - {phase: p, steps: [{rename: a, pick: oldest}, {link: a, pick: same}, {symlink: a, pick: same, name: soft}]}
-"#,
-    );
+"#);
     assert_eq!(done.names(Op::Rename), ["a/a1 -> a/a3"]);
     assert_eq!(done.names(Op::Link), ["a/a3 -> a/a4"]);
     assert_eq!(done.calls(Op::Symlink).len(), 1);
