@@ -26,5 +26,8 @@ fn the_profile_in_the_readme_runs() {
 fn the_first_two_commands_are_the_ones_promised() {
     let shell = blocks("sh");
     let lines: Vec<&str> = shell[0].lines().collect();
-    assert_eq!(lines, ["cargo run --release -- run suites/nas-filesystems.yaml --preset quick", "cargo test"]);
+    assert_eq!(
+        lines,
+        ["cargo run --release -- run suites/nas-filesystems.yaml --preset quick", "cargo test"]
+    );
 }

@@ -110,9 +110,12 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}").trim_end().to_string() + "\n").collect()
 }
 
+/// Quantities of a subject, each with its reductions.
+type Shape<'a> = BTreeMap<&'a str, Vec<&'a str>>;
+
 /// The names of numbers: what has the same quantities and reductions stands together.
 fn numbers_text(names: &[String]) -> String {
-    let mut subjects: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    let mut subjects: BTreeMap<&str, Shape> = BTreeMap::new();
     for name in names {
         let (before, reduction) = name.rsplit_once('.').unwrap_or(("", name));
         let (subject, quantity) = match reduction {
@@ -125,7 +128,7 @@ fn numbers_text(names: &[String]) -> String {
             reductions.push(reduction);
         }
     }
-    let mut shapes: Vec<(BTreeMap<&str, Vec<&str>>, Vec<&str>)> = Vec::new();
+    let mut shapes: Vec<(Shape, Vec<&str>)> = Vec::new();
     for (subject, quantities) in subjects {
         match shapes.iter_mut().find(|(shape, _)| *shape == quantities) {
             Some((_, alike)) => alike.push(subject),

@@ -258,7 +258,11 @@ fn replace<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     let set = usize::from(args.set);
     let others = worker.with_pool(args.set, |pool| pool.len()).unwrap_or(0);
     if worker.hands[set].is_empty() || others < 2 {
-        return worker.guarded(plan.sets[set].empty, "rename", "there is no file in hand, or none to put it over");
+        return worker.guarded(
+            plan.sets[set].empty,
+            "rename",
+            "there is no file in hand, or none to put it over",
+        );
     }
     let file = worker.hands[set].file;
     let from_dir = worker.member_path(args.set);
@@ -273,8 +277,9 @@ fn replace<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
         return flow;
     }
     let to_dir = worker.member_path(args.set);
-    let result = worker
-        .with_path(|os, to| os.rename(from_dir, CStr::from_bytes_until_nul(&from).unwrap_or(c""), to_dir, to));
+    let result = worker.with_path(|os, to| {
+        os.rename(from_dir, CStr::from_bytes_until_nul(&from).unwrap_or(c""), to_dir, to)
+    });
     if result.is_ok() {
         worker.hands[set].file.size = file.size;
         worker.store_size(args.set);
