@@ -170,16 +170,19 @@ fn transfer<O: Os, const WRITE: bool>(
         // Kept files are of a fixed size and begun again; a file being written may grow.
         let fixed = !WRITE || !worker.hands[set].kept.is_empty();
         if fixed && file.cursor + len > file.size {
-            if file.cursor >= file.size && file.size > 0 && len > 0 || WRITE && file.cursor > 0 {
-                worker.hands[set].file.cursor = 0;
-                worker.hands[set].file.positional = true;
+            // To go through an empty file is to find its end at once.
+            let at_end = file.cursor >= file.size && len > 0 && (file.size > 0 || !WRITE);
+            if at_end || WRITE && file.cursor > 0 {
+                let file = &mut worker.hands[set].file;
+                file.cursor = 0;
+                file.positional |= file.size > 0;
                 if !worker.pass_done() {
                     return Flow::Over;
                 }
             }
             let file = &worker.hands[set].file;
             if !WRITE {
-                len = len.min(file.size.saturating_sub(file.cursor)).max(0);
+                len = len.min(file.size.saturating_sub(file.cursor));
                 if file.size == 0 {
                     len = asked;
                 }
@@ -316,7 +319,7 @@ fn place<O: Os>(
         at => at,
     };
     let fits = if write { len } else { len.min(file.size) };
-    let blocks = if len == 0 { 1 } else { (file.size / len).max(1) };
+    let blocks = file.size.checked_div(len).unwrap_or(1).max(1);
     let offset = match at {
         At::Start => 0,
         At::End => file.size,

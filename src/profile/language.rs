@@ -249,14 +249,14 @@ pub const MODIFIERS: &[Field] = &[
     Field::new("label", Name, "name under which it is counted"),
     Field::new("when", Expression, "whether the step is part of the plan"),
     Field::new("weight", Count, "share in a mix"),
-    Field::new("every", Count, "only each n-th time, for each worker and file"),
     Field::new("measured", Bool, "false: not counted and not timed"),
+    Field::new("every", Count, "only each n-th time, for each worker and file"),
     Field::new("expect", Kind::Errnos, "errors as good as success"),
     Field::new("must_fail", Kind::Errnos, "the error it must end with"),
 ];
 
 /// What a block may have besides its own keys: the first few modifiers.
-pub const BLOCK_MODIFIERS: &[Field] = MODIFIERS.split_at(5).0;
+pub const BLOCK_MODIFIERS: &[Field] = MODIFIERS.split_at(4).0;
 
 /// The steps that hold steps. They are told apart from verbs by their modifiers.
 pub const BLOCKS: &[Verb] = &[

@@ -135,6 +135,15 @@ fn passes_go_through_the_whole_file() {
 }
 
 #[test]
+fn a_pass_over_an_empty_file_is_over_at_once() {
+    let done = sim(
+        "files: {a: {count: 1, size: 0}}\nphases: [{phase: p, until: {passes: 2}, steps: [{read: 4KiB, in: a}]}, {phase: q, repeat: 3, steps: [{read: 4KiB, in: a}]}]",
+    );
+    assert!(done.ops("p", "read") <= 2, "{}", done.ops("p", "read"));
+    assert_eq!((done.ops("q", "read"), done.bytes("q", "read")), (3, 0));
+}
+
+#[test]
 fn exhaustion_ends_a_loop_whatever_the_guards_say() {
     let body = |guard: &str| {
         format!(

@@ -79,13 +79,6 @@ impl Lower {
 
     /// `measured: false` holds for everything inside. Returns what held outside.
     fn set_measured(&mut self, program: &mut Program, node: &Node) -> bool {
-        if let Some(every) = node.get("every") {
-            self.problem(
-                Diagnostic::error("useless-key", &every.place, "`every` stands on a step with a verb")
-                    .at_key()
-                    .help("give it to the steps inside, or draw the block in a `mix` with a weight"),
-            );
-        }
         let outer = program.measured;
         if node.get("measured").is_some_and(|n| n.value == Value::Bool(false)) {
             program.measured = false;
