@@ -94,10 +94,6 @@ impl Lower {
     }
 
     fn steady(&mut self, node: &Node) -> Until {
-        self.problem(
-            Diagnostic::error("not-yet", &node.place, "ending by steadiness is not part of this version yet")
-                .help("write `for: 60s`, and look at the rate second by second"),
-        );
         let within = self.optional(node, "within", units::percent).unwrap_or(0.1);
         let window = self.optional(node, "window", units::duration).unwrap_or(5_000_000_000);
         let at_most = self.optional(node, "at_most", units::duration).unwrap_or(FOR_EVER);
