@@ -3,33 +3,49 @@
 use super::fault::Flow;
 use super::random::Purpose;
 use super::worker::{Claim, ClaimUnit, Worker};
-use crate::ops::Exec;
+use crate::ops::table::{Linked, NO_LOOP};
 use crate::os::{Nanos, Os};
 use crate::plan::instr::*;
 
 /// Runs one program to its end. `Err`: the worker's [`Worker::fault`] says why it could not go on.
-pub fn run<O: Os>(worker: &mut Worker<O>, plan: &Plan, code: &[Instr], table: &[Exec<O>]) -> Result<(), ()> {
+pub fn run<O: Os>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    code: &[Instr],
+    steps: &[Linked<O>],
+) -> Result<(), ()> {
     let end = code.len() as Pc;
     let mut pc: Pc = 0;
     while let Some(&instr) = code.get(pc as usize) {
         match instr {
-            Instr::Op { op, args: index } => {
+            Instr::Op { args: index, .. } => {
                 if worker.is_over() {
                     pc = way_out(worker, end);
                     continue;
                 }
-                let args = &plan.args[index as usize];
+                let Some(step) = steps.get(index as usize) else { break };
                 worker.running = index;
-                if args.every != 1 && !worker.takes_turn(args.every) {
+                if step.args.every != 1 && !worker.takes_turn(step.args.every) {
                     pc += 1;
                     continue;
                 }
-                pc = match table[usize::from(op)](worker, plan, args) {
+                let mut flow = (step.run)(worker, plan, step.args);
+                if step.alone != NO_LOOP {
+                    let most = free_iterations(worker, step.alone);
+                    let mut left = most;
+                    while flow == Flow::Next && left > 0 && !worker.is_over() {
+                        left -= 1;
+                        worker.iteration += 1;
+                        flow = (step.run)(worker, plan, step.args);
+                    }
+                    worker.loops[usize::from(step.alone)].iterations += most - left;
+                }
+                pc = match flow {
                     Flow::Next => pc + 1,
-                    Flow::Skip => args.skip_to,
-                    Flow::EndPhase => end,
-                    Flow::Over => way_out(worker, end),
-                    Flow::Fault => return Err(()),
+                    other => match leave(worker, step.args, other, end) {
+                        Some(pc) => pc,
+                        None => return Err(()),
+                    },
                 };
             }
             Instr::Jump(to) => pc = to,
@@ -37,12 +53,14 @@ pub fn run<O: Os>(worker: &mut Worker<O>, plan: &Plan, code: &[Instr], table: &[
                 pc = if start_loop(worker, plan, id, exit) { pc + 1 } else { exit };
             }
             Instr::LoopNext { id, head } => {
-                pc = if worker.is_over() {
-                    way_out(worker, end)
-                } else if next_iteration(worker, plan, id) {
+                pc = if again(worker, id) {
                     head
                 } else {
-                    pc + 1
+                    match next_with_care(worker, plan, id) {
+                        Next::Again => head,
+                        Next::Done => pc + 1,
+                        Next::Over => way_out(worker, end),
+                    }
                 };
             }
             Instr::LoopEnd { id } => {
@@ -83,13 +101,27 @@ pub fn run<O: Os>(worker: &mut Worker<O>, plan: &Plan, code: &[Instr], table: &[
     Ok(())
 }
 
+/// Where a program goes on after a step that did not just work; `None`: nowhere.
+#[cold]
+#[inline(never)]
+fn leave<O: Os>(worker: &mut Worker<O>, args: &Args, flow: Flow, end: Pc) -> Option<Pc> {
+    match flow {
+        Flow::Skip => Some(args.skip_to),
+        Flow::Over => Some(way_out(worker, end)),
+        Flow::Fault => None,
+        Flow::Next | Flow::EndPhase => Some(end),
+    }
+}
+
 /// Where the program goes on when its time is over: the end of the phase, or of the loop whose
 /// limit was met.
+#[cold]
 fn way_out<O: Os>(worker: &mut Worker<O>, end: Pc) -> Pc {
     if worker.shared.stopping() { end } else { worker.deadline.1.min(end) }
 }
 
 /// Enters a loop. False: it has nothing to do.
+#[inline(never)]
 fn start_loop<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16, exit: Pc) -> bool {
     let lp = &plan.loops[usize::from(id)];
     let state = &mut worker.loops[usize::from(id)];
@@ -129,23 +161,67 @@ fn start_loop<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16, exit: Pc) -> 
             worker.exhausted_exit = Some(ending);
         }
     }
-    worker.loops[usize::from(id)].base = worker.moved_ops;
+    let state = &mut worker.loops[usize::from(id)];
+    state.base = worker.moved_ops;
+    state.care_at = care_at(lp, 0);
     worker.iteration = 1;
     worker.schedule_event();
     true
 }
 
-/// Whether a loop goes round again.
-fn next_iteration<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> bool {
+/// What comes after one iteration.
+enum Next {
+    Again,
+    Done,
+    Over,
+}
+
+/// How many iterations go by without a look at the time and the stop flag. Operations look at them
+/// as well; this is for loops in which nothing ever happens.
+const UNSEEN: u64 = 256;
+
+/// The iteration that must not begin without a look at more than their number.
+fn care_at(lp: &LoopPlan, iterations: u64) -> u64 {
+    match lp.until {
+        Until::Times(n) if lp.ramp == 0 => n.min(iterations + UNSEEN),
+        Until::Time(_) => iterations + UNSEEN,
+        _ => 0,
+    }
+}
+
+/// How many more iterations take no thought.
+fn free_iterations<O: Os>(worker: &Worker<O>, id: u16) -> u64 {
+    let state = &worker.loops[usize::from(id)];
+    state.care_at.saturating_sub(state.iterations + 1)
+}
+
+/// Begins another iteration where that takes no thought.
+#[inline(always)]
+fn again<O: Os>(worker: &mut Worker<O>, id: u16) -> bool {
+    let Some(state) = worker.loops.get_mut(usize::from(id)) else { return false };
+    let iterations = state.iterations + 1;
+    if iterations >= state.care_at {
+        return false;
+    }
+    state.iterations = iterations;
+    worker.iteration = iterations + 1;
+    true
+}
+
+/// Whether a loop goes round again, whatever ends it.
+#[inline(never)]
+fn next_with_care<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Next {
+    if worker.is_over() {
+        return Next::Over;
+    }
     let lp = &plan.loops[usize::from(id)];
     if worker.ramp_until != 0 && lp.phase && worker.window_end == Nanos::MAX {
         // An amount is counted from the first iteration that begins after the ramp.
-        if worker.now < worker.ramp_until {
-            return true;
+        if worker.now >= worker.ramp_until {
+            worker.open_window(worker.now);
+            worker.loops[usize::from(id)].iterations = 0;
         }
-        worker.open_window(worker.now);
-        worker.loops[usize::from(id)].iterations = 0;
-        return true;
+        return Next::Again;
     }
     let state = &mut worker.loops[usize::from(id)];
     state.iterations += 1;
@@ -164,8 +240,9 @@ fn next_iteration<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> bool {
     };
     let state = &mut worker.loops[usize::from(id)];
     state.base = worker.moved_ops;
+    state.care_at = care_at(lp, state.iterations);
     worker.iteration = state.iterations + 1;
-    goes_on
+    if goes_on { Next::Again } else { Next::Done }
 }
 
 /// Leaves a loop: limits outside of it hold again.

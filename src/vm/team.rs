@@ -248,7 +248,7 @@ fn barrier_members(plan: &Plan, phase: u16, barrier: u16) -> usize {
 fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
     let shared = Arc::clone(&worker.shared);
     let plan = Arc::clone(&worker.plan);
-    let table = crate::ops::table::<O>();
+    let steps = crate::ops::link::<O>(&plan);
     let fail = |id: u32, fault: Fault| {
         let mut first = lock(&meeting.fault);
         if first.is_none() {
@@ -294,7 +294,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
             let group = &phase.groups[group_id];
             worker.os.sleep_until(released);
             worker.begin_phase(phase, released);
-            if interp::run(&mut worker, &plan, &group.code, &table).is_err() {
+            if interp::run(&mut worker, &plan, &group.code, &steps).is_err() {
                 let fault = worker.fault.take().map_or_else(|| plain_fault("step", String::new()), |f| *f);
                 fail(worker.id, fault);
             }
@@ -319,7 +319,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
                 start: worker.first_start,
                 end: worker.last_end,
                 left,
-                excluded: worker.excluded_before_end,
+                excluded: worker.excluded_before_end(),
                 lag: worker.lag,
                 intervals: worker.take_intervals(),
                 stats: std::mem::take(&mut worker.stats),

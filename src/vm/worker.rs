@@ -28,6 +28,8 @@ pub struct LoopState {
     pub iterations: u64,
     /// Passes, ops or bytes already there when the loop began.
     pub base: u64,
+    /// The iteration before which more is to be looked at than this number.
+    pub care_at: u64,
     /// The deadline outside of it, restored at its end.
     pub outer: (Nanos, Pc),
     /// The claim outside of it, restored at its end.
@@ -115,18 +117,22 @@ pub struct Worker<O: Os> {
     /// Where the innermost loop until exhaustion ends.
     pub exhausted_exit: Option<Pc>,
     pub claim: Option<Claim>,
-    /// Data operations and bytes of the phase, the uncounted ones included.
+    /// Operations of the phase, the uncounted ones included.
     pub moved_ops: u64,
-    pub moved_bytes: u64,
     /// End of the last operation that counted, and of the time before the first.
     pub first_start: Nanos,
     pub last_end: Nanos,
     /// Nanoseconds spent in steps that are not measured.
     pub excluded: Nanos,
-    /// The part of it that lies before the last counted operation.
-    pub excluded_before_end: Nanos,
+    /// The counted operation after which some of it was spent last, by its end, and how much had
+    /// been spent before that one.
+    excluded_since: Nanos,
+    excluded_before: Nanos,
     /// Nanoseconds behind schedule, where a rate is kept.
     pub lag: Nanos,
+    /// Bytes of the phase, the uncounted ones included. (Away from `moved_ops`: side by side the
+    /// compiler adds to both at once, which takes three times as many instructions.)
+    pub moved_bytes: u64,
 
     pub hands: Vec<Hand>,
     pub(super) pools: Vec<Option<Pool>>,
@@ -209,7 +215,8 @@ impl<O: Os> Worker<O> {
             first_start: 0,
             last_end: 0,
             excluded: 0,
-            excluded_before_end: 0,
+            excluded_since: 0,
+            excluded_before: 0,
             lag: 0,
             hands: vec![Hand::default(); sets],
             pools: pools.collect(),
@@ -236,7 +243,8 @@ impl<O: Os> Worker<O> {
         self.window_end = Nanos::MAX;
         self.ramp_until = 0;
         (self.passes, self.moved_ops, self.moved_bytes) = (0, 0, 0);
-        (self.excluded, self.excluded_before_end, self.lag, self.exhausted) = (0, 0, 0, false);
+        (self.excluded, self.excluded_before, self.lag, self.exhausted) = (0, 0, 0, false);
+        self.excluded_since = 0;
         (self.claim, self.pass_limit, self.exhausted_exit) = (None, None, None);
         self.reported = (0, 0);
         self.turns.fill(0);
@@ -311,7 +319,7 @@ impl<O: Os> Worker<O> {
         (self.first_start, self.last_end) = (at, at);
         self.intervals = self.intervals.take().map(|_| Intervals::new(at, SECOND));
         self.ramp_until = 0;
-        (self.excluded, self.excluded_before_end) = (0, 0);
+        (self.excluded, self.excluded_before, self.excluded_since) = (0, 0, 0);
     }
 
     /// Ends a loop over an amount when nothing of it is left for `bytes` more. Called before
@@ -385,8 +393,13 @@ impl<O: Os> Worker<O> {
     // --- counting ---------------------------------------------------------------------------
 
     /// Ends an operation: one clock reading, which is also the start of the next one.
-    #[inline]
     pub fn finish(&mut self, stat: StatId, bytes: u64, requested: u64) {
+        self.finish_here(stat, bytes, requested);
+    }
+
+    /// [`Worker::finish`] without the call, for the one place that most operations pass through.
+    #[inline(always)]
+    pub fn finish_here(&mut self, stat: StatId, bytes: u64, requested: u64) {
         let t = self.os.now();
         let latency = t.saturating_sub(self.now);
         self.now = t;
@@ -399,10 +412,23 @@ impl<O: Os> Worker<O> {
             Some(s) => {
                 s.count(bytes, requested, latency);
                 self.last_end = t;
-                self.excluded_before_end = self.excluded;
             }
-            None => self.excluded += latency,
+            None => self.exclude(latency),
         }
+    }
+
+    /// What an operation that is not measured took.
+    fn exclude(&mut self, latency: Nanos) {
+        if self.excluded_since != self.last_end {
+            self.excluded_since = self.last_end;
+            self.excluded_before = self.excluded;
+        }
+        self.excluded += latency;
+    }
+
+    /// Nanoseconds spent in steps that are not measured, before the last counted operation.
+    pub fn excluded_before_end(&self) -> Nanos {
+        if self.excluded_since == self.last_end { self.excluded_before } else { self.excluded }
     }
 
     /// Takes the time without ending an operation: what came since the last one (a pause, a
