@@ -1,13 +1,15 @@
-//! Our time against an original's, turn about: A B A B …, never failing on a number.
+//! Our speed against an original's, turn about: A B A B …, never failing on a number.
 //!
 //! `cargo bench --bench pairs [-- NAME]` runs the rows whose name holds NAME; `IOSCORE_PAIRS` sets
-//! the number of pairs. It fails only when a command does.
+//! the number of pairs, `IOSCORE_PAIRS_DIR` the directory (/dev/shm). It fails only when a command
+//! does. Above 1 we are faster.
 
 mod support;
 #[path = "../tests/common/tools.rs"]
 #[allow(dead_code)]
 mod tools;
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
@@ -21,29 +23,34 @@ struct Row {
     ours: &'static str,
     theirs: &'static str,
     config: &'static str,
+    rate: Rate,
+}
+
+/// What is compared.
+enum Rate {
+    /// What each reports itself: a metric of our record, and a column of the line that follows the
+    /// original's header with this word.
+    Reported { metric: &'static str, column: &'static str },
+    /// One over the time of the whole program, for originals whose own clock is too coarse.
+    Whole,
 }
 
 const ROWS: &[Row] = &[
     Row {
         name: "small files",
         original: "fs_mark",
-        ours: "{ioscore} run fs-mark:files-nosync --set files=200 --target {dir} --out {out} --runs 1 --quiet",
-        theirs: "fs_mark -d {dir} -s 1048576 -n 200 -S 0 -l {config}",
+        ours: "{ioscore} run fs-mark:1000-files-nosync --target {dir} --out {out} --name r --runs 1 --quiet",
+        theirs: "fs_mark -d {dir} -s 1048576 -n 1000 -S 0 -l {config}",
         config: "",
+        rate: Rate::Reported { metric: "Files/s", column: "Files/sec" },
     },
     Row {
         name: "mail transactions",
         original: "postmark",
-        ours: "{ioscore} run postmark --set transactions=5000 --target {dir} --out {out} --runs 1 --quiet",
+        ours: "{ioscore} run postmark --set transactions=25000 --target {dir} --out {out} --name r --runs 1 --quiet",
         theirs: "postmark {config}",
-        config: "set transactions 5000\nset size 5120 524288\nset number 500\nset location {dir}\nrun\nquit\n",
-    },
-    Row {
-        name: "copy",
-        original: "dd",
-        ours: "{ioscore} run dd:plain --target {dir} --out {out} --runs 1 --quiet",
-        theirs: "dd if=/dev/zero of={dir}/file bs=1M count=100",
-        config: "",
+        config: "set transactions 25000\nset size 5120 524288\nset number 500\nset location {dir}\nrun\nquit\n",
+        rate: Rate::Whole,
     },
 ];
 
@@ -60,7 +67,7 @@ fn main() -> ExitCode {
     let mut failed = false;
     println!(
         "{:<20} {:<10} {:>10} {:>10} {:>8}  95 % interval",
-        "work", "original", "ours s", "theirs s", "ratio"
+        "work", "original", "ours /s", "theirs /s", "ratio"
     );
     for row in ROWS.iter().filter(|row| wanted.iter().all(|part| row.name.contains(part.as_str()))) {
         if tools::need(&format!("bench pairs {}", row.name), [row.original]).is_none() {
@@ -79,20 +86,24 @@ fn main() -> ExitCode {
 
 fn compare(row: &Row, pairs: usize) -> Result<String, String> {
     // One of each first, so that programs and directories are in memory for all that count.
-    seconds(row, row.ours)?;
-    seconds(row, row.theirs)?;
-    let times = (0..pairs)
-        .map(|_| Ok((seconds(row, row.ours)?, seconds(row, row.theirs)?)))
+    rate(row, row.ours)?;
+    rate(row, row.theirs)?;
+    let rates = (0..pairs)
+        .map(|_| Ok((rate(row, row.ours)?, rate(row, row.theirs)?)))
         .collect::<Result<Vec<_>, String>>()?;
-    let (ours, theirs): (Vec<f64>, Vec<f64>) = times.iter().copied().unzip();
+    let (ours, theirs): (Vec<f64>, Vec<f64>) = rates.iter().copied().unzip();
     let middle = |values: &[f64]| median(values).unwrap_or(f64::NAN);
-    let paired::Ratio { ratio, low, high } = ratio(&times).ok_or("a run took no time at all")?;
+    let paired::Ratio { ratio, low, high } = ratio(&rates).ok_or("a run did nothing")?;
     Ok(format!("{:>10.3} {:>10.3} {ratio:>8.3}  {low:.3} to {high:.3}", middle(&ours), middle(&theirs)))
 }
 
-/// The wall time of one run in a fresh directory.
-fn seconds(row: &Row, command: &str) -> Result<f64, String> {
-    let scratch = tools::scratch();
+/// The rate of one run in a fresh directory.
+fn rate(row: &Row, command: &str) -> Result<f64, String> {
+    let place = std::env::var_os("IOSCORE_PAIRS_DIR").map_or("/dev/shm".into(), PathBuf::from);
+    let scratch = tempfile::Builder::new()
+        .prefix("io-")
+        .tempdir_in(&place)
+        .map_err(|e| format!("a directory in {}: {e}", place.display()))?;
     let [dir, config, record] = ["d", "config", "out"].map(|name| scratch.path().join(name));
     let fill = |text: &str| {
         text.replace("{dir}", &dir.to_string_lossy())
@@ -116,9 +127,35 @@ fn seconds(row: &Row, command: &str) -> Result<f64, String> {
         let said = String::from_utf8_lossy(&out.stderr);
         return Err(format!("{program} ended with {}: {}", out.status, said.trim()));
     }
+    let ours = command.contains("{out}");
     // A program that did nothing would be fast.
-    if command.contains("{out}") && !record.exists() {
-        return Err(format!("{program} left no record in {}", record.display()));
+    let recorded = |metric| recorded(&record.join("r/record.json"), metric);
+    if ours {
+        recorded(None)?;
     }
-    Ok(seconds)
+    match row.rate {
+        Rate::Whole => Ok(1.0 / seconds),
+        Rate::Reported { metric, .. } if ours => recorded(Some(metric)),
+        Rate::Reported { column, .. } => printed(&String::from_utf8_lossy(&out.stdout), column),
+    }
+}
+
+/// A metric of our record's only run, or just whether there is one.
+fn recorded(file: &Path, metric: Option<&str>) -> Result<f64, String> {
+    let text = std::fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    let record: serde_json::Value = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
+    let values = &record["rows"][0]["runs"][0]["values"];
+    let value = match metric {
+        Some(name) => values[name].as_f64(),
+        None => values.as_object().map(|values| values.len() as f64),
+    };
+    value.ok_or_else(|| format!("{} holds no {}", file.display(), metric.unwrap_or("values")))
+}
+
+/// The number below `column` in a table with one header line.
+fn printed(text: &str, column: &str) -> Result<f64, String> {
+    let mut lines = text.lines().skip_while(|line| !line.contains(column));
+    let at = lines.next().and_then(|header| header.split_whitespace().position(|word| word == column));
+    let number = |line: &str| line.split_whitespace().nth(at?)?.parse().ok();
+    lines.find_map(number).ok_or_else(|| format!("no number under {column} in:\n{text}"))
 }

@@ -4,6 +4,8 @@
 //! A bucket is never wider than 1/64 of the values in it, so a percentile is off by at most 1/128.
 //! Every `u64` has a bucket; there is no clamping at the top.
 
+use std::num::NonZeroU64;
+
 use serde::{Deserialize, Serialize};
 
 /// Buckets of one octave, as a power of two.
@@ -24,17 +26,6 @@ pub struct Histogram {
     sum: u128,
     min: u64,
     max: u64,
-}
-
-/// Which octave and which bucket in it.
-#[inline]
-fn place(ns: u64) -> (usize, usize) {
-    if ns < SUB as u64 {
-        return (0, ns as usize);
-    }
-    let top = 63 - ns.leading_zeros();
-    let shift = top - SUB_BITS;
-    ((shift + 1) as usize, (ns >> shift) as usize & (SUB - 1))
 }
 
 /// Lowest and highest value of a bucket, counted over all octaves.
@@ -67,19 +58,40 @@ impl Histogram {
     }
 
     /// Counts one latency in nanoseconds.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, ns: u64) {
-        let (octave, sub) = place(ns);
-        match &mut self.octaves[octave] {
-            Some(counts) => counts[sub] += 1,
-            empty => Histogram::first_of_octave(empty, sub),
+        // Split so that an octave's number is that of the highest bit, which is one instruction.
+        let [linear, octaves @ ..] = &mut self.octaves;
+        match NonZeroU64::new(ns >> SUB_BITS) {
+            None => Histogram::first_of_octave(linear, ns as usize),
+            Some(high) => {
+                let sub = (ns >> high.ilog2()) as usize & (SUB - 1);
+                match &mut octaves[high.ilog2() as usize] {
+                    Some(counts) => counts[sub] += 1,
+                    empty => Histogram::first_of_octave(empty, sub),
+                }
+            }
         }
         self.count += 1;
         self.sum += u128::from(ns);
+        if ns < self.min {
+            self.widen(ns);
+        }
+        if ns > self.max {
+            self.widen(ns);
+        }
+    }
+
+    /// New extremes are rare: a branch that is never taken is cheaper than two stores.
+    #[cold]
+    #[inline(never)]
+    fn widen(&mut self, ns: u64) {
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
     }
 
+    /// Counts in an octave that may not be there yet. Also for the first one: no call to a kernel takes
+    /// less than 64 ns.
     #[cold]
     #[inline(never)]
     fn first_of_octave(octave: &mut Option<Box<Octave>>, sub: usize) {
@@ -288,8 +300,9 @@ mod tests {
             assert_eq!(low, bounds(bucket - 1).1 + 1, "bucket {bucket}");
             assert!((high - low) as f64 <= low as f64 / 64.0, "bucket {bucket} is too wide");
             for ns in [low, high] {
-                let (octave, sub) = place(ns);
-                assert_eq!(octave * SUB + sub, bucket);
+                let mut histogram = Histogram::new();
+                histogram.record(ns);
+                assert_eq!(histogram.buckets().collect::<Vec<_>>(), [(bucket, 1)]);
             }
         }
     }

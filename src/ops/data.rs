@@ -2,13 +2,15 @@
 //! several is timed as a whole too.
 
 use super::row::*;
-use super::table::family;
+use super::table::{Exec, family};
 use crate::os::{Call, Completion, Errno, Fd, Os, Recipe, Submitted, Transfer};
 use crate::plan::instr::*;
 use crate::profile::shape::{Field, Kind, Verb};
 use crate::vm::claims::ClaimUnit;
+use crate::vm::buffers::Buffers;
 use crate::vm::draw::{hot, permute};
 use crate::vm::fault::Flow;
+use crate::vm::hand::{CLOSED, Hand};
 use crate::vm::random::Purpose;
 use crate::vm::worker::Worker;
 
@@ -56,25 +58,86 @@ family! {
 }
 
 fn read<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
-    step::<O, false>(worker, plan, args, args.at)
+    step::<O, false>(worker, plan, args, &args.at)
 }
 
 fn write<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
-    step::<O, true>(worker, plan, args, args.at)
+    step::<O, true>(worker, plan, args, &args.at)
 }
 
 fn append<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     // A file opened for appending does it by itself.
-    let at = if worker.hands[usize::from(args.set)].file.append { At::Next } else { At::End };
+    let at = if worker.hands[usize::from(args.set)].file.append { &At::Next } else { &At::End };
     step::<O, true>(worker, plan, args, at)
 }
 
-/// One data step: its amount in transfers of its block size.
-fn step<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args, at: At) -> Flow {
-    let set = usize::from(args.set);
-    if args.pick != Pick::Same && worker.pick(args.set, args.pick).is_none() {
-        return worker.guarded(plan.sets[set].empty, "pick", "the set has no file");
+/// A function for one transfer of a fixed size at a random place, which is what tests of random
+/// access consist of: it asks nothing that such a step does not need.
+pub fn special<O: Os>(verb: &str, plan: &Plan, args: &Args) -> Option<Exec<O>> {
+    if plan.sets.get(usize::from(args.set))?.memory {
+        return None;
     }
+    let fixed = matches!(args.amount, Amount::Bytes(Draw::Const(1..))) && args.block.is_none();
+    let plain = args.pick == Pick::Same
+        && args.remainder != Remainder::Always
+        && !args.verify
+        && args.must_fail.is_none();
+    match verb {
+        _ if !fixed || !plain || args.at != At::Random => None,
+        "read" => Some(at_random::<O, false>),
+        "write" => Some(at_random::<O, true>),
+        _ => None,
+    }
+}
+
+fn at_random<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
+    let Worker { hands, random, claims, os, buffers, .. } = worker;
+    let asked = match args.amount {
+        Amount::Bytes(Draw::Const(asked)) => asked,
+        _ => 0,
+    };
+    let Some(Hand { file, .. }) = hands.get_mut(usize::from(args.set)) else { return Flow::Next };
+    // The first transfer of a file goes the long way, and then says that its transfers name offsets;
+    // buffered ones never do. A file that is not open the machine refuses.
+    let blocks = match file.size.checked_div(asked) {
+        Some(blocks @ 1..) if file.positional && claims.is_empty() => blocks,
+        _ => return step::<O, WRITE>(worker, plan, args, &args.at),
+    };
+    let offset = random.below(Purpose::Place, blocks) * asked;
+    let result = call::<O, WRITE>(os, buffers, args.data, file.fd, Some(offset), asked as usize);
+    if result != Ok(asked as usize) {
+        return moved_less::<O, WRITE>(worker, args, Some(offset), (asked, asked), result);
+    }
+    file.moved::<WRITE>(Some(offset), asked);
+    worker.finish_here(args.stat, asked, asked);
+    Flow::Next
+}
+
+/// One data step: its amount in transfers of its block size.
+#[inline]
+fn step<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args, at: &At) -> Flow {
+    if args.pick != Pick::Same && worker.pick(args.set, args.pick).is_none() {
+        return worker.guarded(plan.sets[usize::from(args.set)].empty, "pick", "the set has no file");
+    }
+    let file = &worker.hands[usize::from(args.set)].file;
+    // What most steps are: one transfer of a fixed size on a plain file.
+    if let (None, Amount::Bytes(Draw::Const(len)), true) = (args.block, args.amount, file.is_open())
+        && !file.stdio
+        && len > 0
+        && args.remainder != Remainder::Always
+    {
+        if !worker.may_go_on(ClaimUnit::Transfers, len) {
+            return Flow::Over;
+        }
+        return transfer::<O, WRITE>(worker, plan, args, at, len);
+    }
+    several::<O, WRITE>(worker, plan, args, at)
+}
+
+/// A step of several transfers, of a drawn size, or on anything but a plain file.
+#[inline(never)]
+fn several<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args, at: &At) -> Flow {
+    let set = usize::from(args.set);
     let file = &worker.hands[set].file;
     if !file.is_open() && !plan.sets[set].memory {
         return worker.settle(args, Err(Errno(libc::EBADF)), if WRITE { "write" } else { "read" });
@@ -104,12 +167,11 @@ fn step<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Ar
     flow
 }
 
-#[inline]
 fn blocks<O: Os, const WRITE: bool>(
     worker: &mut Worker<O>,
     plan: &Plan,
     args: &Args,
-    at: At,
+    at: &At,
     amount: u64,
     mut block: u64,
 ) -> Flow {
@@ -155,69 +217,62 @@ fn blocks<O: Os, const WRITE: bool>(
 }
 
 /// One transfer: place, data, call, count.
-#[inline]
+#[inline(always)]
 fn transfer<O: Os, const WRITE: bool>(
     worker: &mut Worker<O>,
     plan: &Plan,
     args: &Args,
-    at: At,
-    mut len: u64,
+    at: &At,
+    asked: u64,
 ) -> Flow {
     let set = usize::from(args.set);
-    let asked = len;
-    let file = &worker.hands[set].file;
-    let offset = if at == At::Next {
-        // Kept files are of a fixed size and begun again; a file being written may grow.
-        let fixed = !WRITE || !worker.hands[set].kept.is_empty();
-        if fixed && file.cursor + len > file.size {
-            // To go through an empty file is to find its end at once.
-            let at_end = file.cursor >= file.size && len > 0 && (file.size > 0 || !WRITE);
-            if at_end || WRITE && file.cursor > 0 {
-                let file = &mut worker.hands[set].file;
-                file.cursor = 0;
-                file.positional |= file.size > 0;
-                if !worker.pass_done() {
-                    return Flow::Over;
-                }
-            }
-            let file = &worker.hands[set].file;
+    let mut len = asked;
+    let offset = match at {
+        At::Next => match next::<O, WRITE>(worker, set, &mut len) {
+            Some(offset) => offset,
+            None => return Flow::Over,
+        },
+        At::Random => {
+            let Worker { hands, random, .. } = worker;
+            let file = &mut hands[set].file;
+            file.positional = true;
             if !WRITE {
-                len = len.min(file.size.saturating_sub(file.cursor));
-                if file.size == 0 {
-                    len = asked;
-                }
+                len = len.min(file.size);
             }
+            let blocks = file.size.checked_div(len).unwrap_or(1).max(1);
+            Some(random.below(Purpose::Place, blocks) * len)
         }
-        let file = &worker.hands[set].file;
-        if file.positional { Some(file.cursor) } else { None }
-    } else {
-        let (offset, fits) = place(worker, plan, args, at, len, WRITE);
-        len = fits;
-        worker.hands[set].file.positional = true;
-        Some(offset)
+        at => {
+            let (offset, fits) = place(worker, plan, args, *at, len, WRITE);
+            len = fits;
+            worker.hands[set].file.positional = true;
+            Some(offset)
+        }
     };
-    if plan.sets[set].memory {
+    let fd = worker.hands[set].file.fd;
+    if fd == CLOSED {
+        // Only a set that lives in memory comes so far without an open file.
         return memory::<O, WRITE>(worker, args, offset, len);
     }
-    let fd = worker.hands[set].file.fd;
-    let moved = match call::<O, WRITE>(worker, args, fd, offset, len as usize) {
-        Ok(n) if n == len as usize => len,
-        Ok(n) => match go_on::<O, WRITE>(worker, args, fd, offset, len, n as u64) {
-            Ok(total) => total,
-            Err(errno) => return failed(worker, args, errno, offset, len, WRITE),
-        },
-        Err(errno) => return failed(worker, args, errno, offset, len, WRITE),
-    };
-    worker.finish(args.stat, moved, asked);
-    let file = &mut worker.hands[set].file;
-    if WRITE && file.append {
-        file.cursor = file.size + moved;
-    } else {
-        file.cursor = offset.unwrap_or(file.cursor) + moved;
+    let Worker { hands, os, buffers, .. } = worker;
+    let file = &mut hands[set].file;
+    let result = call::<O, WRITE>(os, buffers, args.data, file.fd, offset, len as usize);
+    if result != Ok(len as usize) {
+        return moved_less::<O, WRITE>(worker, args, offset, (asked, len), result);
     }
-    if WRITE && file.cursor > file.size {
-        file.size = file.cursor;
-    }
+    file.moved::<WRITE>(offset, len);
+    worker.finish_here(args.stat, len, asked);
+    checked::<O, WRITE>(worker, args, offset, len)
+}
+
+/// What a step wants to see of a transfer that was made.
+#[inline]
+fn checked<O: Os, const WRITE: bool>(
+    worker: &mut Worker<O>,
+    args: &Args,
+    offset: Option<u64>,
+    moved: u64,
+) -> Flow {
     if args.verify && O::BYTES && !WRITE {
         return verify(worker, args, moved as usize, offset);
     }
@@ -227,11 +282,61 @@ fn transfer<O: Os, const WRITE: bool>(
     Flow::Next
 }
 
-/// Hands one transfer to the engine and waits for its end.
-#[inline]
-fn call<O: Os, const WRITE: bool>(
+/// A transfer that moved less than it was asked to (`asked` in the step, `len` in the call) goes on
+/// or fails.
+#[cold]
+fn moved_less<O: Os, const WRITE: bool>(
     worker: &mut Worker<O>,
     args: &Args,
+    offset: Option<u64>,
+    (asked, len): (u64, u64),
+    result: Call<usize>,
+) -> Flow {
+    let fd = worker.hands[usize::from(args.set)].file.fd;
+    let moved = result.and_then(|n| go_on::<O, WRITE>(worker, args, fd, offset, len, n as u64));
+    let moved = match moved {
+        Ok(moved) => moved,
+        Err(errno) => return failed(worker, args, errno, offset, len, WRITE),
+    };
+    worker.hands[usize::from(args.set)].file.moved::<WRITE>(offset, moved);
+    worker.finish(args.stat, moved, asked);
+    checked::<O, WRITE>(worker, args, offset, moved)
+}
+
+/// The offset of a transfer that goes on where the last one ended (`Some(None)`: where the file's
+/// own position is) and how much of it is there. `None`: the loop over passes ends.
+#[inline]
+fn next<O: Os, const WRITE: bool>(worker: &mut Worker<O>, set: usize, len: &mut u64) -> Option<Option<u64>> {
+    let hand = &worker.hands[set];
+    // Kept files are of a fixed size and begun again; a file being written may grow.
+    let fixed = !WRITE || !hand.kept.is_empty();
+    if fixed && hand.file.cursor + *len > hand.file.size {
+        let file = &hand.file;
+        // To go through an empty file is to find its end at once.
+        let at_end = file.cursor >= file.size && *len > 0 && (file.size > 0 || !WRITE);
+        if at_end || WRITE && file.cursor > 0 {
+            let file = &mut worker.hands[set].file;
+            file.cursor = 0;
+            file.positional |= file.size > 0;
+            if !worker.pass_done() {
+                return None;
+            }
+        }
+        let file = &worker.hands[set].file;
+        if !WRITE && file.size > 0 {
+            *len = (*len).min(file.size.saturating_sub(file.cursor));
+        }
+    }
+    let file = &worker.hands[set].file;
+    Some(file.positional.then_some(file.cursor))
+}
+
+/// Hands one transfer to the engine and waits for its end.
+#[inline(always)]
+fn call<O: Os, const WRITE: bool>(
+    os: &mut O,
+    buffers: &mut Buffers,
+    data: Recipe,
     fd: Fd,
     offset: Option<u64>,
     len: usize,
@@ -239,27 +344,26 @@ fn call<O: Os, const WRITE: bool>(
     let transfer = Transfer { fd, offset, len, token: 0 };
     loop {
         let submitted = if WRITE {
-            let recipe = if O::BYTES { args.data } else { Recipe::Zero };
-            let data = worker.buffers.data(recipe, len);
-            worker.os.submit_write(transfer, data, args.data)
+            let bytes = buffers.data(if O::BYTES { data } else { Recipe::Zero }, len);
+            os.submit_write(transfer, bytes, data)
         } else {
-            worker.os.submit_read(transfer, worker.buffers.reading(len))
+            os.submit_read(transfer, buffers.reading(len))
         };
         match submitted {
             Submitted::Done(result) => return result,
             // An engine with a queue, asked for one transfer at a time.
-            Submitted::Queued => return wait(worker).map(|c| c.result)?,
+            Submitted::Queued => return wait(os).map(|c| c.result)?,
             Submitted::Busy => {
-                wait(worker)?;
+                wait(os)?;
             }
         }
     }
 }
 
 #[cold]
-fn wait<O: Os>(worker: &mut Worker<O>) -> Call<Completion> {
+fn wait<O: Os>(os: &mut O) -> Call<Completion> {
     let mut done = Vec::new();
-    worker.os.reap(1, &mut done)?;
+    os.reap(1, &mut done)?;
     done.pop().ok_or(Errno(libc::EIO))
 }
 
@@ -279,7 +383,9 @@ fn go_on<O: Os, const WRITE: bool>(
         if let Some(stat) = worker.stats.get_mut(usize::from(args.stat)) {
             stat.short += 1;
         }
-        last = call::<O, WRITE>(worker, args, fd, offset.map(|o| o + done), (len - done) as usize)? as u64;
+        let Worker { os, buffers, .. } = &mut *worker;
+        let (at, left) = (offset.map(|o| o + done), (len - done) as usize);
+        last = call::<O, WRITE>(os, buffers, args.data, fd, at, left)? as u64;
         done += last;
     }
     if WRITE && done < len { Err(Errno(libc::EIO)) } else { Ok(done) }
@@ -304,6 +410,7 @@ fn failed<O: Os>(
 
 /// Where a transfer goes and how much of it fits: it never reaches past the end of the file, except
 /// for a write to a file that is smaller than the transfer.
+#[inline(never)]
 fn place<O: Os>(
     worker: &mut Worker<O>,
     plan: &Plan,

@@ -11,4 +11,4 @@ pub mod space;
 pub mod stdio;
 pub mod table;
 
-pub use table::{Exec, rows, table, verbs};
+pub use table::{Exec, Linked, link, rows, table, verbs};

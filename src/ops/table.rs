@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::row::Row;
 use crate::os::Os;
-use crate::plan::instr::{Args, Plan};
+use crate::plan::instr::{Args, Instr, Plan};
 use crate::profile::shape::Verb;
 use crate::vm::fault::Flow;
 use crate::vm::worker::Worker;
@@ -65,6 +65,41 @@ pub fn table<O: Os>() -> Vec<Exec<O>> {
         super::flow::execs::<O>(),
     ]
     .concat()
+}
+
+/// One step ready to be performed: its operands, and what performs just these.
+pub struct Linked<'a, O: Os> {
+    pub run: Exec<O>,
+    pub args: &'a Args,
+    /// The loop that this step is all of; [`NO_LOOP`] for most.
+    pub alone: u16,
+}
+
+/// No loop.
+pub const NO_LOOP: u16 = u16::MAX;
+
+/// The steps of a plan by the index of their operands. A step that says little gets a function that
+/// asks little.
+pub fn link<O: Os>(plan: &Plan) -> Vec<Linked<'_, O>> {
+    let table = table::<O>();
+    // Operands of blocks and the like belong to no operation and are never run.
+    let mut linked: Vec<Linked<O>> =
+        plan.args.iter().map(|args| Linked { run: |_, _, _| Flow::Next, args, alone: NO_LOOP }).collect();
+    for group in plan.phases.iter().flat_map(|phase| &phase.groups) {
+        for (at, instr) in group.code.iter().enumerate() {
+            let Instr::Op { op, args } = *instr else { continue };
+            let (Some(step), Some(run)) = (linked.get_mut(args as usize), table.get(usize::from(op))) else {
+                continue;
+            };
+            let verb = rows().nth(usize::from(op)).map_or("", |row| row.verb.name);
+            step.run = super::data::special(verb, plan, step.args).unwrap_or(*run);
+            step.alone = match group.code.get(at + 1) {
+                Some(Instr::LoopNext { id, head }) if *head as usize == at && step.args.every == 1 => *id,
+                _ => NO_LOOP,
+            };
+        }
+    }
+    linked
 }
 
 /// Every row; an operation's number is its index here.

@@ -447,7 +447,7 @@ mod tests {
                 );
             }
         }
-        assert_eq!(BLOCK_MODIFIERS.len(), 5);
+        assert_eq!(BLOCK_MODIFIERS.len(), 4);
         assert_eq!(BLOCK_MODIFIERS.last().map(|field| field.name), Some("measured"));
     }
 

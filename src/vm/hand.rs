@@ -52,6 +52,16 @@ impl OpenFile {
         }
     }
 
+    /// After a transfer of `len` bytes at `offset` (`None`: at the file's own position).
+    #[inline]
+    pub fn moved<const WRITE: bool>(&mut self, offset: Option<u64>, len: u64) {
+        let start = if WRITE && self.append { self.size } else { offset.unwrap_or(self.cursor) };
+        self.cursor = start + len;
+        if WRITE && self.cursor > self.size {
+            self.size = self.cursor;
+        }
+    }
+
     pub fn is_open(&self) -> bool {
         self.fd != CLOSED
     }

@@ -4,8 +4,8 @@ use super::claims::{Claim, ClaimUnit};
 use super::fault::Flow;
 use super::random::Purpose;
 use super::worker::{Steady, Worker};
-use crate::ops::Exec;
 use crate::ops::row::Counts;
+use crate::ops::table::{Linked, NO_LOOP};
 use crate::os::{Nanos, Os};
 use crate::plan::instr::*;
 
@@ -19,7 +19,12 @@ const LONGEST_PAUSE: Nanos = 10_000_000;
 const MOST_IDLE: u32 = 2000;
 
 /// Runs one program to its end. `Err`: the worker's [`Worker::fault`] says why it could not go on.
-pub fn run<O: Os>(worker: &mut Worker<O>, plan: &Plan, code: &[Instr], table: &[Exec<O>]) -> Result<(), ()> {
+pub fn run<O: Os>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    code: &[Instr],
+    steps: &[Linked<O>],
+) -> Result<(), ()> {
     let end = code.len() as Pc;
     let mut pc: Pc = 0;
     let counted: Vec<bool> = crate::ops::rows().map(|row| row.counts == Counts::Operation).collect();
@@ -30,9 +35,9 @@ pub fn run<O: Os>(worker: &mut Worker<O>, plan: &Plan, code: &[Instr], table: &[
                     pc = way_out(worker, end);
                     continue;
                 }
-                let args = &plan.args[index as usize];
+                let Some(step) = steps.get(index as usize) else { break };
                 worker.running = index;
-                if args.every != 1 && !worker.takes_turn(args.every, args.set) {
+                if step.args.every != 1 && !worker.takes_turn(step.args.every, step.args.set) {
                     pc += 1;
                     continue;
                 }
@@ -41,16 +46,31 @@ pub fn run<O: Os>(worker: &mut Worker<O>, plan: &Plan, code: &[Instr], table: &[
                     pc = way_out(worker, end);
                     continue;
                 }
-                let flow = table[usize::from(op)](worker, plan, args);
-                if claims && matches!(flow, Flow::Skip | Flow::EndPhase) {
-                    worker.unclaim(ClaimUnit::Operations);
+                let mut flow = (step.run)(worker, plan, step.args);
+                if claims {
+                    if matches!(flow, Flow::Skip | Flow::EndPhase) {
+                        worker.unclaim(ClaimUnit::Operations);
+                    }
+                } else if step.alone != NO_LOOP {
+                    let most = free_iterations(worker, step.alone);
+                    let mut left = most;
+                    while flow == Flow::Next
+                        && left > 0
+                        && !worker.is_over()
+                        && (O::BYTES || !worker.keeps_step())
+                    {
+                        left -= 1;
+                        worker.iteration += 1;
+                        flow = (step.run)(worker, plan, step.args);
+                    }
+                    worker.loops[usize::from(step.alone)].iterations += most - left;
                 }
                 pc = match flow {
                     Flow::Next => pc + 1,
-                    Flow::Skip => args.skip_to,
-                    Flow::EndPhase => end,
-                    Flow::Over => way_out(worker, end),
-                    Flow::Fault => return Err(()),
+                    other => match leave(worker, step.args, other, end) {
+                        Some(pc) => pc,
+                        None => return Err(()),
+                    },
                 };
             }
             Instr::Jump(to) => pc = to,
@@ -62,12 +82,14 @@ pub fn run<O: Os>(worker: &mut Worker<O>, plan: &Plan, code: &[Instr], table: &[
                 pc = if start_loop(worker, plan, id, exit) { pc + 1 } else { exit };
             }
             Instr::LoopNext { id, head } => {
-                pc = if worker.is_over() || !O::BYTES && worker.keeps_step() {
-                    way_out(worker, end)
-                } else if next_iteration(worker, plan, id)? {
+                pc = if again(worker, id) {
                     head
                 } else {
-                    pc + 1
+                    match next_with_care(worker, plan, id)? {
+                        Next::Again => head,
+                        Next::Done => pc + 1,
+                        Next::Over => way_out(worker, end),
+                    }
                 };
             }
             Instr::LoopEnd { id } => {
@@ -108,13 +130,27 @@ pub fn run<O: Os>(worker: &mut Worker<O>, plan: &Plan, code: &[Instr], table: &[
     Ok(())
 }
 
+/// Where a program goes on after a step that did not just work; `None`: nowhere.
+#[cold]
+#[inline(never)]
+fn leave<O: Os>(worker: &mut Worker<O>, args: &Args, flow: Flow, end: Pc) -> Option<Pc> {
+    match flow {
+        Flow::Skip => Some(args.skip_to),
+        Flow::Over => Some(way_out(worker, end)),
+        Flow::Fault => None,
+        Flow::Next | Flow::EndPhase => Some(end),
+    }
+}
+
 /// Where the program goes on when its time is over: the end of the phase, or of the loop whose
 /// limit was met.
+#[cold]
 fn way_out<O: Os>(worker: &mut Worker<O>, end: Pc) -> Pc {
     if worker.shared.stopping() { end } else { worker.deadline.1.min(end) }
 }
 
 /// Enters a loop. False: it has nothing to do.
+#[inline(never)]
 fn start_loop<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16, exit: Pc) -> bool {
     let lp = &plan.loops[usize::from(id)];
     let state = &mut worker.loops[usize::from(id)];
@@ -157,7 +193,9 @@ fn start_loop<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16, exit: Pc) -> 
         Until::Passes(n) => worker.pass_limit = Some((worker.passes + n, ending)),
         Until::Exhausted => worker.exhausted_exit = Some(ending),
     }
-    worker.loops[usize::from(id)].base = worker.moved_ops;
+    let state = &mut worker.loops[usize::from(id)];
+    state.base = worker.moved_ops;
+    state.care_at = care_at(lp, 0);
     worker.iteration = 1;
     worker.schedule_event();
     true
@@ -178,8 +216,51 @@ fn claim<O: Os>(
     worker.counts_operations |= unit == ClaimUnit::Operations;
 }
 
-/// Whether a loop goes round again. `Err`: it never would end.
-fn next_iteration<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Result<bool, ()> {
+/// What comes after one iteration.
+enum Next {
+    Again,
+    Done,
+    Over,
+}
+
+/// How many iterations go by without a look at the time and the stop flag. Operations look at them
+/// as well; this is for loops in which nothing ever happens.
+const UNSEEN: u64 = 256;
+
+/// The iteration that must not begin without a look at more than their number.
+fn care_at(lp: &LoopPlan, iterations: u64) -> u64 {
+    match lp.until {
+        Until::Times(n) if lp.ramp == 0 => n.min(iterations + UNSEEN),
+        Until::Time(_) => iterations + UNSEEN,
+        _ => 0,
+    }
+}
+
+/// How many more iterations take no thought.
+fn free_iterations<O: Os>(worker: &Worker<O>, id: u16) -> u64 {
+    let state = &worker.loops[usize::from(id)];
+    state.care_at.saturating_sub(state.iterations + 1)
+}
+
+/// Begins another iteration where that takes no thought.
+#[inline(always)]
+fn again<O: Os>(worker: &mut Worker<O>, id: u16) -> bool {
+    let Some(state) = worker.loops.get_mut(usize::from(id)) else { return false };
+    let iterations = state.iterations + 1;
+    if iterations >= state.care_at {
+        return false;
+    }
+    state.iterations = iterations;
+    worker.iteration = iterations + 1;
+    true
+}
+
+/// Whether a loop goes round again, whatever ends it. `Err`: it never would end.
+#[inline(never)]
+fn next_with_care<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Result<Next, ()> {
+    if worker.is_over() || !O::BYTES && worker.keeps_step() {
+        return Ok(Next::Over);
+    }
     let lp = &plan.loops[usize::from(id)];
     if worker.ramp_until != 0 && lp.phase && worker.window_end == Nanos::MAX {
         // An amount is counted from the first iteration that begins after the ramp.
@@ -190,7 +271,7 @@ fn next_iteration<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Result
             idle(worker, id);
         }
         worker.loops[usize::from(id)].base = worker.moved_ops;
-        return Ok(true);
+        return Ok(Next::Again);
     }
     let state = &mut worker.loops[usize::from(id)];
     state.iterations += 1;
@@ -216,8 +297,9 @@ fn next_iteration<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Result
     };
     let state = &mut worker.loops[usize::from(id)];
     state.base = worker.moved_ops;
+    state.care_at = care_at(lp, state.iterations);
     worker.iteration = state.iterations + 1;
-    Ok(goes_on)
+    Ok(if goes_on { Next::Again } else { Next::Done })
 }
 
 /// An iteration did nothing: the clock must move, or time never ends; and others should get on.

@@ -28,6 +28,46 @@ pub enum Purpose {
 
 const PURPOSES: usize = 7;
 
+/// Numbers made at once: as many as the generator makes in one go.
+const BATCH: usize = 32;
+
+/// One stream with a batch of its next numbers at hand: taking one is a load and a count.
+pub struct Stream {
+    generator: ChaCha8Rng,
+    ready: [u64; BATCH],
+    at: usize,
+}
+
+impl Stream {
+    fn new(generator: ChaCha8Rng) -> Stream {
+        Stream { generator, ready: [0; BATCH], at: BATCH }
+    }
+
+    #[inline]
+    fn next(&mut self) -> u64 {
+        match self.ready.get(self.at) {
+            Some(&number) => {
+                self.at += 1;
+                number
+            }
+            None => self.refill(),
+        }
+    }
+
+    /// The first number of a new batch.
+    #[cold]
+    #[inline(never)]
+    fn refill(&mut self) -> u64 {
+        let mut bytes = [0; BATCH * 8];
+        self.generator.fill_bytes(&mut bytes);
+        for (number, bytes) in self.ready.iter_mut().zip(bytes.as_chunks().0) {
+            *number = u64::from_le_bytes(*bytes);
+        }
+        self.at = 1;
+        self.ready[0]
+    }
+}
+
 /// What makes one worker's streams different from every other's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StreamKey {
@@ -66,7 +106,7 @@ impl StreamKey {
 /// All random choices of one worker.
 pub enum Streams {
     /// A ChaCha8 stream a purpose.
-    Separate(Box<[ChaCha8Rng; PURPOSES]>),
+    Separate(Box<[Stream; PURPOSES]>),
     /// One stream in program order; bounded draws are remainders.
     Single(Box<Mt19937>),
 }
@@ -79,7 +119,7 @@ impl Streams {
                 Streams::Separate(Box::new(std::array::from_fn(|purpose| {
                     let mut stream = base.clone();
                     stream.set_stream(purpose as u64);
-                    stream
+                    Stream::new(stream)
                 })))
             }
             // The original's own seed, the same in every case and repeat, as the original has it.
@@ -102,25 +142,24 @@ impl Streams {
     #[inline]
     pub fn bits(&mut self, purpose: Purpose) -> u64 {
         match self {
-            Streams::Separate(streams) => streams[purpose as usize].next_u64(),
+            Streams::Separate(streams) => streams[purpose as usize].next(),
             Streams::Single(mt) => (u64::from(mt.next_u32()) << 32) | u64::from(mt.next_u32()),
         }
     }
 
     /// A number below `n`, each equally likely (the bias of the multiplication is below
     /// `n / 2^64`). Draws exactly once, also for `n == 1`; for `n == 0` it draws nothing and is 0.
-    #[inline]
+    #[inline(always)]
     pub fn below(&mut self, purpose: Purpose, n: u64) -> u64 {
         if n == 0 {
             return 0;
         }
         match self {
             Streams::Separate(streams) => {
-                let x = streams[purpose as usize].next_u64();
+                let x = streams[purpose as usize].next();
                 ((u128::from(x) * u128::from(n)) >> 64) as u64
             }
-            Streams::Single(mt) if n <= u64::from(u32::MAX) => u64::from(mt.next_u32()) % n,
-            Streams::Single(mt) => ((u64::from(mt.next_u32()) << 32) | u64::from(mt.next_u32())) % n,
+            Streams::Single(mt) => remainder(mt, n),
         }
     }
 
@@ -129,6 +168,16 @@ impl Streams {
     pub fn unit(&mut self, purpose: Purpose) -> f64 {
         (self.bits(purpose) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
+}
+
+/// A draw below `n` (not 0) as originals make it.
+#[inline(never)]
+fn remainder(mt: &mut Mt19937, n: u64) -> u64 {
+    let number = match u32::try_from(n) {
+        Ok(_) => u64::from(mt.next_u32()),
+        Err(_) => (u64::from(mt.next_u32()) << 32) | u64::from(mt.next_u32()),
+    };
+    number % n
 }
 
 #[cfg(test)]

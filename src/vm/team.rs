@@ -278,7 +278,7 @@ fn barrier_members(plan: &Plan, phase: u16, barrier: u16) -> usize {
 fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
     let shared = Arc::clone(&worker.shared);
     let plan = Arc::clone(&worker.plan);
-    let table = crate::ops::table::<O>();
+    let steps = crate::ops::link::<O>(&plan);
     let fail = |id: u32, fault: Fault| {
         let mut first = lock(&meeting.fault);
         if first.is_none() {
@@ -326,7 +326,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
             worker.begin_phase(phase, released);
             worker.follows = !group.ends_phase && enders(&plan, phase_id) > 0;
             worker.leads = group.ends_phase;
-            if interp::run(&mut worker, &plan, &group.code, &table).is_err() {
+            if interp::run(&mut worker, &plan, &group.code, &steps).is_err() {
                 let fault = worker.fault.take().map_or_else(|| plain_fault("step", String::new()), |f| *f);
                 fail(worker.id, fault);
             }
@@ -352,7 +352,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
                 start: worker.first_start,
                 end: worker.last_end,
                 left,
-                excluded: worker.excluded_before_end,
+                excluded: worker.excluded_before_end(),
                 lag: worker.lag,
                 intervals: worker.take_intervals(),
                 stats: std::mem::take(&mut worker.stats),
@@ -401,11 +401,12 @@ mod tests {
     /// panic by anything a profile says, so the plan itself is broken.
     #[test]
     fn a_worker_that_panics_does_not_keep_the_others_waiting() {
+        let (create, _) = crate::ops::table::find("create").unwrap();
         let group = GroupPlan {
             name: String::new(),
             workers: (0, 3),
-            // An operation that does not exist.
-            code: vec![Instr::Op { op: u16::MAX, args: 0 }, Instr::End],
+            // It works on a set that does not exist.
+            code: vec![Instr::Op { op: create, args: 0 }, Instr::End],
             ends_phase: false,
             measured: true,
         };
@@ -422,7 +423,7 @@ mod tests {
                 expected: Expected::Unknown,
             }],
             schedule: vec![Schedule::Phase(0)],
-            args: vec![Args::default()],
+            args: vec![Args { set: 7, ..Args::default() }],
             loops: Vec::new(),
             mixes: Vec::new(),
             eaches: Vec::new(),

@@ -34,7 +34,7 @@ pub fn read(fd: Fd, buffer: &mut [u8]) -> Call<usize> {
 }
 
 /// Reads at a byte offset.
-#[inline]
+#[inline(always)]
 pub fn pread(fd: Fd, buffer: &mut [u8], offset: u64) -> Call<usize> {
     let (at, len) = (buffer.as_mut_ptr() as usize, buffer.len());
     // SAFETY: the kernel writes at most `len` bytes to `at`, all of them in the borrowed slice.
@@ -50,7 +50,7 @@ pub fn write(fd: Fd, data: &[u8]) -> Call<usize> {
 }
 
 /// Writes at a byte offset.
-#[inline]
+#[inline(always)]
 pub fn pwrite(fd: Fd, data: &[u8], offset: u64) -> Call<usize> {
     let (at, len) = (data.as_ptr() as usize, data.len());
     // SAFETY: the kernel reads at most `len` bytes from `at`, all of them in the borrowed slice.

@@ -20,7 +20,7 @@ pub trait Engine: Send + 'static {
 pub struct Sync;
 
 impl Engine for Sync {
-    #[inline]
+    #[inline(always)]
     fn submit_read(&mut self, transfer: Transfer, buffer: &mut [u8]) -> Submitted {
         Submitted::Done(match transfer.offset {
             Some(offset) => data::pread(transfer.fd, buffer, offset),
@@ -28,7 +28,7 @@ impl Engine for Sync {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit_write(&mut self, transfer: Transfer, data: &[u8]) -> Submitted {
         Submitted::Done(match transfer.offset {
             Some(offset) => data::pwrite(transfer.fd, data, offset),
@@ -51,12 +51,12 @@ impl Engine for Sync {
 pub struct Null;
 
 impl Engine for Null {
-    #[inline]
+    #[inline(always)]
     fn submit_read(&mut self, transfer: Transfer, _buffer: &mut [u8]) -> Submitted {
         Submitted::Done(Ok(transfer.len))
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit_write(&mut self, transfer: Transfer, _data: &[u8]) -> Submitted {
         Submitted::Done(Ok(transfer.len))
     }

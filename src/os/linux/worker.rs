@@ -56,6 +56,8 @@ impl Context {
 /// The machine as one worker sees it.
 pub struct Linux<E: Engine = Sync> {
     context: Arc<Context>,
+    /// The context's, without the way there: it is read at the end of every operation.
+    clock: Clock,
     engine: E,
     /// Takes what calls return that nobody looks at; made at its first use.
     scratch: Vec<u8>,
@@ -71,7 +73,7 @@ impl Linux<Sync> {
 impl<E: Engine> Linux<E> {
     /// A worker whose transfers go through `engine`.
     pub fn with_engine(context: &Arc<Context>, engine: E) -> Self {
-        Linux { context: Arc::clone(context), engine, scratch: Vec::new() }
+        Linux { context: Arc::clone(context), clock: *context.clock, engine, scratch: Vec::new() }
     }
 
     fn scratch(&mut self, len: usize) -> &mut [u8] {
@@ -85,9 +87,9 @@ impl<E: Engine> Linux<E> {
 impl<E: Engine> Os for Linux<E> {
     const BYTES: bool = true;
 
-    #[inline]
+    #[inline(always)]
     fn now(&mut self) -> Nanos {
-        self.context.clock.now()
+        self.clock.now()
     }
 
     fn sleep_until(&mut self, time: Nanos) {
@@ -114,12 +116,12 @@ impl<E: Engine> Os for Linux<E> {
         calls::close(fd)
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit_read(&mut self, transfer: Transfer, buffer: &mut [u8]) -> Submitted {
         self.engine.submit_read(transfer, buffer)
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit_write(&mut self, transfer: Transfer, data: &[u8], _recipe: Recipe) -> Submitted {
         self.engine.submit_write(transfer, data)
     }

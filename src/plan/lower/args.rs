@@ -103,6 +103,8 @@ impl Lower {
     fn arguments(&mut self, args: &mut Args, node: &Node, row: &Row) {
         args.data = match node.get("data") {
             Some(data) => self.data(data),
+            // Nothing is written: nothing needs to be made ready.
+            None if row.verb.name == "read" && node.get("verify").is_none() => Default::default(),
             None => self.plan.sets.get(usize::from(args.set)).map_or(Default::default(), |s| s.data),
         };
         if let Some(n) = node.get("pick") {
