@@ -30,7 +30,7 @@ struct Row {
 const ROWS: &[Row] = &[
     Row {
         name: "nothing",
-        profile: "benches/profiles/null-read.yaml",
+        profile: "benches/profiles/nop-read.yaml",
         count: "operations",
         args: &[],
         limit: 150.0,

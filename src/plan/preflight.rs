@@ -150,7 +150,7 @@ pub fn check(needs: &Needs, available: &Available) -> Vec<Shortage> {
 }
 
 /// Engines that finish each transfer before the next.
-const WITHOUT_QUEUE: &[&str] = &["sync", "mmap", "sqlite", "null"];
+const WITHOUT_QUEUE: &[&str] = &["sync", "mmap", "sqlite", "nop"];
 
 /// What the plan's engine cannot do, whatever the machine.
 pub fn engine_limits(plan: &Plan) -> Vec<Shortage> {

@@ -33,9 +33,9 @@ impl What {
     }
 }
 
-/// The engines that can be asked for. `null` moves no data: what is measured then is this program's
+/// The engines that can be asked for. `nop` moves no data: what is measured then is this program's
 /// own overhead.
-pub const ENGINES: &[&str] = &["sync", "libaio", "io_uring", "mmap", "sqlite", "null"];
+pub const ENGINES: &[&str] = &["sync", "libaio", "io_uring", "mmap", "sqlite", "nop"];
 
 /// The types of parameters.
 pub const TYPES: &[&str] =

@@ -114,7 +114,7 @@ fn in_directory(job: &Job, directory: &RunDir, stop: &Stop, progress: &Progress)
             // Dropped with the thread, also when it panics: the watcher wakes up either way.
             let _done = done;
             match job.plan.engine.name.as_str() {
-                "null" => team::run(job.plan, shared, |_| Linux::with_engine(context, Null), options, eyes),
+                "nop" => team::run(job.plan, shared, |_| Linux::with_engine(context, Null), options, eyes),
                 _ => team::run(job.plan, shared, |_| Linux::new(context), options, eyes),
             }
         });
@@ -199,7 +199,7 @@ fn effective(plan: &Plan, team: &TeamRun, context: &Context, cache: Option<Strin
     let mut layouts: Vec<&str> = layouts
         .map(|set| match set.layout {
             // The engine that does nothing lays out nothing either.
-            Layout::Written if plan.engine.name == "null" => "empty",
+            Layout::Written if plan.engine.name == "nop" => "empty",
             Layout::Written => "written",
             Layout::Fallocated => "fallocated",
             Layout::None => "holes",

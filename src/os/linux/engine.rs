@@ -67,6 +67,6 @@ impl Engine for Null {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { name: "null", max_depth: 1, direct: true }
+        Capabilities { name: "nop", max_depth: 1, direct: true }
     }
 }
