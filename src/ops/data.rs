@@ -71,13 +71,13 @@ fn append<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     step::<O, true>(worker, plan, args, at)
 }
 
-/// A function for one transfer of a fixed size at a random place, which is what tests of random
-/// access consist of: it asks nothing that such a step does not need.
+/// A function for one transfer of a fixed power of two at a random place, which is what tests of
+/// random access consist of: it asks nothing that such a step does not need.
 pub fn special<O: Os>(verb: &str, plan: &Plan, args: &Args) -> Option<Exec<O>> {
     if plan.sets.get(usize::from(args.set))?.memory {
         return None;
     }
-    let fixed = matches!(args.amount, Amount::Bytes(Draw::Const(1..))) && args.block.is_none();
+    let fixed = args.fixed.is_power_of_two() && plan.random.generator == Generator::ChaCha8;
     let plain = args.pick == Pick::Same
         && args.remainder != Remainder::Always
         && !args.verify
@@ -92,18 +92,17 @@ pub fn special<O: Os>(verb: &str, plan: &Plan, args: &Args) -> Option<Exec<O>> {
 
 fn at_random<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     let Worker { hands, random, claims, os, buffers, .. } = worker;
-    let asked = match args.amount {
-        Amount::Bytes(Draw::Const(asked)) => asked,
-        _ => 0,
-    };
+    let asked = args.fixed;
     let Some(Hand { file, .. }) = hands.get_mut(usize::from(args.set)) else { return Flow::Next };
     // The first transfer of a file goes the long way, and then says that its transfers name offsets;
     // buffered ones never do. A file that is not open the machine refuses.
-    let blocks = match file.size.checked_div(asked) {
-        Some(blocks @ 1..) if file.positional && claims.is_empty() => blocks,
-        _ => return step::<O, WRITE>(worker, plan, args, &args.at),
-    };
-    let offset = random.below(Purpose::Place, blocks) * asked;
+    let mask = asked.wrapping_neg();
+    let whole = file.size & mask;
+    if whole == 0 || !file.positional || !claims.is_empty() {
+        return step::<O, WRITE>(worker, plan, args, &args.at);
+    }
+    // The block that the long way draws: x * blocks / 2^64, times the size of one.
+    let offset = random.below(Purpose::Place, whole) & mask;
     let result = call::<O, WRITE>(os, buffers, args.data, file.fd, Some(offset), asked as usize);
     if result != Ok(asked as usize) {
         return moved_less::<O, WRITE>(worker, args, Some(offset), (asked, asked), result);
@@ -121,11 +120,8 @@ fn step<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Ar
     }
     let file = &worker.hands[usize::from(args.set)].file;
     // What most steps are: one transfer of a fixed size on a plain file.
-    if let (None, Amount::Bytes(Draw::Const(len)), true) = (args.block, args.amount, file.is_open())
-        && !file.stdio
-        && len > 0
-        && args.remainder != Remainder::Always
-    {
+    let len = args.fixed;
+    if len > 0 && file.is_open() && !file.stdio && args.remainder != Remainder::Always {
         if !worker.may_go_on(ClaimUnit::Transfers, len) {
             return Flow::Over;
         }

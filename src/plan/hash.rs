@@ -285,7 +285,7 @@ impl Canonical for Plan {
 
 fields! {
     Args {
-        set, other, stat, step_stat, skip_to, pick, amount, block, remainder, at, data, verify, opening, name,
+        set, other, stat, step_stat, skip_to, pick, amount, fixed, block, remainder, at, data, verify, opening, name,
         value, detail, every, expect, must_fail, limit,
     }
     LoopPlan { until, ramp, budget, phase }

@@ -93,6 +93,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("args pick", |p| p.args[0].pick = Pick::Next),
     ("args pick ranked", |p| p.args[0].pick = Pick::Ranked(0)),
     ("args amount", |p| p.args[0].amount = Amount::Whole),
+    ("args fixed", |p| p.args[0].fixed = 4097),
     ("args amount bytes", |p| p.args[0].amount = Amount::Bytes(Draw::Const(1))),
     ("args uniform", |p| {
         p.args[0].amount =
@@ -224,5 +225,5 @@ fn the_form_is_fixed() {
     sketch.repeat(3, |s| s.new_file(set, Draw::Const(1000)));
     sketch.phase("write");
     sketch.plan.args[0].expect = vec![Errno(libc::EEXIST)];
-    assert_eq!(plan_hash(&sketch.plan), "179e051106183b35b4fee12429c91d07");
+    assert_eq!(plan_hash(&sketch.plan), "c90c25b664d595da3d23fbe90ae7573f");
 }

@@ -215,6 +215,9 @@ pub struct Args {
     pub skip_to: Pc,
     pub pick: Pick,
     pub amount: Amount,
+    /// Bytes of the step's only transfer where they are a constant, 0 elsewhere: follows from
+    /// `amount` and `block`, and spares the interpreter the question.
+    pub fixed: u64,
     /// Bytes a transfer; `None` moves the amount in one.
     pub block: Option<Draw>,
     pub remainder: Remainder,
@@ -247,6 +250,7 @@ impl Default for Args {
             skip_to: 0,
             pick: Pick::Same,
             amount: Amount::Bytes(Draw::Const(0)),
+            fixed: 0,
             block: None,
             remainder: Remainder::IfAny,
             at: At::Next,

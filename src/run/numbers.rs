@@ -109,7 +109,7 @@ pub fn steps(plan: &Plan, run: &TeamRun) -> BTreeMap<String, StepResult> {
             let result = StepResult {
                 ops: sum.ops,
                 bytes: sum.bytes,
-                requested: sum.requested,
+                requested: sum.requested(),
                 errors: sum.errors,
                 short_ios: sum.short,
                 latency: sum.latency.sparse(),
@@ -186,8 +186,8 @@ fn emit(out: &mut Numbers, prefix: &str, subject: &Subject, tally: &Tally) {
             counted(out, prefix, "errors", tally, |stat| stat.errors);
             if kind != StatKind::Operation {
                 counted(out, prefix, "bytes", tally, |stat| stat.bytes);
-                counted(out, prefix, "requested", tally, |stat| stat.requested);
-                for (quantity, value) in [("bytes", sum.bytes), ("requested", sum.requested)] {
+                counted(out, prefix, "requested", tally, |stat| stat.requested());
+                for (quantity, value) in [("bytes", sum.bytes), ("requested", sum.requested())] {
                     put(out, prefix, &format!("{quantity}.mean"), Some(value as f64 / sum.ops as f64));
                 }
             }
@@ -257,7 +257,7 @@ fn last_second(out: &mut Numbers, prefix: &str, executions: &[tally::Execution],
     put(out, prefix, "bytes.rate_last_second", Some(rate));
     // Seconds know bytes moved; what was asked for is taken to be spread over them alike.
     let sum = Tally::of(executions, &subject.stats).sum;
-    let share = if sum.bytes > 0 { sum.requested as f64 / sum.bytes as f64 } else { 1.0 };
+    let share = if sum.bytes > 0 { sum.requested() as f64 / sum.bytes as f64 } else { 1.0 };
     put(out, prefix, "requested.rate_last_second", Some(rate * share));
 }
 

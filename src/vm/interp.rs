@@ -52,18 +52,17 @@ pub fn run<O: Os>(
                         worker.unclaim(ClaimUnit::Operations);
                     }
                 } else if step.alone != NO_LOOP {
-                    let most = free_iterations(worker, step.alone);
-                    let mut left = most;
+                    let first = worker.iteration;
+                    let last = first + free_iterations(worker, step.alone);
                     while flow == Flow::Next
-                        && left > 0
+                        && worker.iteration < last
                         && !worker.is_over()
                         && (O::BYTES || !worker.keeps_step())
                     {
-                        left -= 1;
                         worker.iteration += 1;
                         flow = (step.run)(worker, plan, step.args);
                     }
-                    worker.loops[usize::from(step.alone)].iterations += most - left;
+                    worker.loops[usize::from(step.alone)].iterations += worker.iteration - first;
                 }
                 pc = match flow {
                     Flow::Next => pc + 1,

@@ -15,8 +15,8 @@ pub struct Stat {
     pub bytes: u64,
     /// Transfers that moved less than was asked and were continued.
     pub short: u64,
-    /// Bytes asked for.
-    pub requested: u64,
+    /// Bytes asked for beyond those moved: at the end of a file a transfer moves less.
+    pub missed: u64,
     /// Sum of each operation's own rate, bytes a second, over `rated` operations.
     pub rate_sum: f64,
     pub rated: u64,
@@ -29,14 +29,21 @@ impl Stat {
     pub fn count(&mut self, bytes: u64, requested: u64, latency: Nanos) {
         self.ops += 1;
         self.bytes += bytes;
-        self.requested += requested;
+        if requested != bytes {
+            self.missed += requested.saturating_sub(bytes);
+        }
         self.latency.record(latency);
+    }
+
+    /// Bytes asked for.
+    pub fn requested(&self) -> u64 {
+        self.bytes + self.missed
     }
 
     pub fn merge(&mut self, other: &Stat) {
         self.ops += other.ops;
         self.bytes += other.bytes;
-        self.requested += other.requested;
+        self.missed += other.missed;
         self.errors += other.errors;
         self.short += other.short;
         self.rate_sum += other.rate_sum;

@@ -22,6 +22,9 @@ impl Lower {
         self.opening(&mut args, node, row);
         self.note_use(&args, row);
         self.count(program, &mut args, node, row);
+        if let (Amount::Bytes(Draw::Const(bytes)), None) = (args.amount, args.block) {
+            args.fixed = bytes;
+        }
         let index = self.keep_args(args, node);
         if let Some(leaving) = program.leaving.last_mut() {
             leaving.push(index);
