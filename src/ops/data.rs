@@ -136,7 +136,11 @@ fn several<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: 
     let set = usize::from(args.set);
     let file = &worker.hands[set].file;
     if !file.is_open() && !plan.sets[set].memory {
-        return worker.settle(args, Err(Errno(libc::EBADF)), if WRITE { "write" } else { "read" });
+        if Worker::<O>::expects(args, Errno(libc::EBADF)) {
+            return worker.settle(args, Err(Errno(libc::EBADF)), "");
+        }
+        let message = format!("no file of {} is open here: open one before, in the same worker", plan.sets[set].name);
+        return worker.fail(if WRITE { "write" } else { "read" }, None, None, None, Some(message));
     }
     let stdio = file.stdio;
     let size = file.size;
@@ -456,10 +460,11 @@ fn place<O: Os>(
         At::Hot { share, of } => hot(share, of, blocks, &mut worker.random, Purpose::Place) * len,
         At::Stride(stride) => {
             // From the start of the last transfer; at the end of the file round again.
-            let next = if file.visited == 0 { 0 } else { file.permutation + stride };
+            let next = if file.visited == 0 { 0 } else { file.permutation.saturating_add(stride) };
             // A file that is being written grows, as it does under `next`.
             let fixed = !write || !worker.hands[set].kept.is_empty();
-            let next = if fixed && next + len > file.size { 0 } else { next };
+            let beyond = next.saturating_add(len) > file.size;
+            let next = if fixed && beyond || next > i64::MAX as u64 { 0 } else { next };
             worker.hands[set].file.visited = 1;
             worker.hands[set].file.permutation = next;
             next

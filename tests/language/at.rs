@@ -137,3 +137,21 @@ fn a_file_smaller_than_the_transfer_is_read_whole() {
     );
     assert_eq!((done.ops("p", "read"), done.bytes("p", "read")), (4, 12_000));
 }
+
+#[test]
+fn a_stride_beyond_every_file_starts_again_instead_of_failing() {
+    for stride in ["9223372036854775807", "18446744073709551615"] {
+        let body = format!(
+            "files: {{a: {{count: 1, size: 64KiB}}}}\nphases: [{{phase: p, repeat: 5, steps: [{{read: 4KiB, in: a, at: {{stride: {stride}}}}}, {{write: 1KiB, in: a, at: {{stride: {stride}}}}}]}}]"
+        );
+        let done = sim(&body);
+        assert_eq!((done.ops("p", "read"), done.ops("p", "write")), (5, 5), "{stride}");
+    }
+}
+
+#[test]
+fn a_step_on_a_file_that_was_closed_says_so() {
+    let body = "files: {a: {count: 1, size: 64KiB}}\nphases:\n  - {phase: p, steps: [{open: a}, close]}\n  - {phase: q, steps: [{read: 4KiB, in: a}]}";
+    let done = try_sim(body, Options::default());
+    assert!(done.fault().contains("no file of a is open here"), "{}", done.fault());
+}
