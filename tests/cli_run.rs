@@ -31,6 +31,38 @@ fn a_run_leaves_a_record_a_table_and_an_empty_target() {
 }
 
 #[test]
+fn targets_of_one_name_are_refused_before_anything_is_written() {
+    let place = Place::with(&[FILES]);
+    for dir in ["a/data", "b/data"] {
+        std::fs::create_dir_all(place.path().join(dir)).expect("a directory");
+    }
+    let call = |targets: [&str; 2]| {
+        place.call(&[
+            "run",
+            "files.yaml",
+            "--cases",
+            "small",
+            "--runs",
+            "1",
+            "--name",
+            "two",
+            "--target",
+            targets[0],
+            "--target",
+            targets[1],
+        ])
+    };
+    call(["a/data", "b/data"])
+        .expect(2)
+        .says(&["two targets are called data: a/data and b/data", "--target NAME=b/data"]);
+    call(["a/data", "a/data"]).expect(2).says(&["two targets are called data"]);
+    call(["A=a/data", "a=b/data"]).expect(2).says(&["two targets are called a"]);
+    assert!(!place.path().join("results/two").exists());
+    // With names, even one directory may be compared with itself.
+    call(["A=a/data", "B=a/data"]).expect(0);
+}
+
+#[test]
 fn json_alone_stands_on_the_standard_output() {
     let place = Place::with(&[MIXED]);
     let answer = place.run("one", &["mixed.yaml", "--json"]).expect(1);

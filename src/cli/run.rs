@@ -137,7 +137,26 @@ fn places(args: &Args) -> Result<Vec<Place>, Failure> {
             }
         }
     }
+    told_apart(&places)?;
     Ok(places)
+}
+
+/// Refuses targets of one name: their results could not be told apart. That holds for one directory
+/// given twice as well, unless both have names.
+fn told_apart(places: &[Place]) -> Result<(), Failure> {
+    for (at, place) in places.iter().enumerate() {
+        let same = |other: &&Place| other.about.name.eq_ignore_ascii_case(&place.about.name);
+        if let Some(other) = places.iter().take(at).find(same) {
+            return Err(Failure::wrong(format!(
+                "two targets are called {}: {} and {}; name them, as in --target NAME={}",
+                place.about.name,
+                other.path.display(),
+                place.path.display(),
+                place.path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Notes on profiles that fix their seed, where another one is asked for.

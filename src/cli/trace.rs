@@ -64,13 +64,44 @@ pub fn text(plan: &Arc<Plan>, key: StreamKey, count: usize) -> String {
     let mut out = String::new();
     for id in first {
         let _ = writeln!(out, "worker {id}, when all files are laid out:");
-        for event in events.iter().filter(|event| event.worker == id).take(count) {
-            let _ = writeln!(out, "  {event}");
-        }
+        let lines = events.iter().filter(|event| event.worker == id).take(count);
+        out.push_str(&collapsed(lines.map(ToString::to_string)));
     }
     if let Some((worker, fault)) = run.fault {
         let (_, reason) = crate::run::reason::of_fault(plan, worker, &fault);
         let _ = writeln!(out, "the simulation ended with: {}", reason.line());
     }
     out
+}
+
+/// Lines, indented; the same one several times in a row stands once, with how often.
+fn collapsed(lines: impl Iterator<Item = String>) -> String {
+    let mut runs: Vec<(String, usize)> = Vec::new();
+    for line in lines {
+        match runs.last_mut() {
+            Some((last, times)) if *last == line => *times += 1,
+            _ => runs.push((line, 1)),
+        }
+    }
+    let mut out = String::new();
+    for (line, times) in runs {
+        let _ = match times {
+            1 => writeln!(out, "  {line}"),
+            _ => writeln!(out, "  {line} x {times}"),
+        };
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::collapsed;
+
+    #[test]
+    fn the_same_line_stands_once() {
+        let lines = ["open a", "read a", "read a", "read a", "close a", "read a"];
+        let shown = collapsed(lines.iter().map(|line| line.to_string()));
+        assert_eq!(shown, "  open a\n  read a x 3\n  close a\n  read a\n");
+        assert_eq!(collapsed(std::iter::empty()), "");
+    }
 }

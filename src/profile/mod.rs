@@ -9,6 +9,7 @@ mod clashes;
 pub mod decode;
 pub mod definition;
 pub mod diagnostic;
+pub mod dimension;
 pub mod distribution;
 pub mod embedded;
 pub mod expression;

@@ -7,6 +7,10 @@ use std::fmt::Write as _;
 use super::language;
 use super::shape::{Field, Kind, Verb};
 
+/// Examples by verb or key, where its kind alone does not tell what works.
+const EXAMPLES: [(&str, &str); 4] =
+    [("permissions", "\"0644\""), ("think", "5ms"), ("set_xattr", "user.note"), ("get_xattr", "user.note")];
+
 /// The page `docs/operations.md`: every verb under its group, in the order of the table.
 pub fn reference(verbs: &[Verb]) -> String {
     let mut out = String::from(
@@ -47,16 +51,22 @@ pub fn example(verb: &Verb, bare: &str) -> String {
     let required: Vec<&Field> = verb.args.iter().filter(|field| field.required).collect();
     match (&verb.object, required.is_empty()) {
         (None, true) => format!("- {}", verb.name),
-        (Some(kind), true) => format!("- {}: {}", verb.name, sample(kind, bare)),
+        (Some(kind), true) => format!("- {}: {}", verb.name, named(verb.name, kind, bare)),
         (object, false) => {
-            let object = object.map_or_else(String::new, |kind| sample(&kind, bare));
+            let object = object.map_or_else(String::new, |kind| named(verb.name, &kind, bare));
             let rest: Vec<String> = required
                 .iter()
-                .map(|field| format!("{}: {}", field.name, sample(&field.kind, bare)))
+                .map(|field| format!("{}: {}", field.name, named(field.name, &field.kind, bare)))
                 .collect();
             format!("- {{{}: {object}, {}}}", verb.name, rest.join(", "))
         }
     }
+}
+
+/// What may stand behind a verb or key.
+fn named(name: &str, kind: &Kind, bare: &str) -> String {
+    let example = EXAMPLES.iter().find(|(known, _)| *known == name);
+    example.map_or_else(|| sample(kind, bare), |(_, text)| text.to_string())
 }
 
 fn sample(kind: &Kind, bare: &str) -> String {

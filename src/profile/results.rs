@@ -8,6 +8,7 @@ use std::fmt;
 
 use super::calculator::{self, Computed, Formula};
 use super::diagnostic::Diagnostic;
+use super::dimension;
 use super::expression::{self, Scope};
 use super::names::{did_you_mean, nearest};
 use super::node::{Node, Value};
@@ -164,7 +165,9 @@ fn metric(node: &Node) -> Result<MetricSpec, Vec<Diagnostic>> {
                 fault(written, format!("{} is no unit", units::shown(&name)))
                     .help(did_you_mean(&name, &known))
             };
-            Unit::parse(&name).ok_or_else(unknown).map_err(one)?
+            let unit = Unit::parse(&name).ok_or_else(unknown).map_err(one)?;
+            dimension::check(node, written, unit).map_err(one)?;
+            unit
         }
     };
     let written = needed("better")?;

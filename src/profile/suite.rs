@@ -10,7 +10,7 @@ use super::definition::Profile;
 use super::diagnostic::{Checked, Diagnostic};
 use super::expression::Facts;
 use super::names::{did_you_mean, glob, is_id};
-use super::node::{Node, Value};
+use super::node::{Node, Place, Value};
 use super::shape::Verb;
 use super::units;
 
@@ -212,6 +212,13 @@ struct Planner<'a> {
     planned: Vec<PlannedCase>,
     problems: Vec<Diagnostic>,
     notes: Vec<Diagnostic>,
+    /// What profiles do without, as `preset quick`, and who they are: one note each.
+    without: Vec<(String, Vec<String>)>,
+    /// Whether every profile and suite could be read.
+    all_read: bool,
+    /// The parameters of suites' presets that some profile knows; and those that one does not.
+    preset_known: Vec<Place>,
+    preset_unknown: Vec<(String, String, Node)>,
     /// The suites being entered, outermost first.
     inside: Vec<String>,
     /// Presets and parameters that somebody knows; and all there are, for did-you-mean.
@@ -235,6 +242,10 @@ impl<'a> Planner<'a> {
             planned: Vec::new(),
             problems: Vec::new(),
             notes: Vec::new(),
+            without: Vec::new(),
+            all_read: true,
+            preset_known: Vec::new(),
+            preset_unknown: Vec::new(),
             inside: Vec::new(),
             known: BTreeSet::new(),
             all_presets: BTreeSet::new(),
@@ -283,6 +294,7 @@ impl<'a> Planner<'a> {
             return;
         }
         let found = self.resolver.suite(id).and_then(|found| found.map(Suite::from_node).transpose());
+        self.all_read &= matches!(found, Ok(Some(_)));
         match found {
             Ok(Some((suite, notes))) => {
                 self.notes.extend(notes);
@@ -307,6 +319,7 @@ impl<'a> Planner<'a> {
         let found = self.resolver.profile(id);
         let found =
             found.and_then(|found| found.map(|node| Profile::from_node(node, self.verbs)).transpose());
+        self.all_read &= matches!(found, Ok(Some(_)));
         let profile = match found {
             Ok(Some((profile, notes))) => {
                 self.notes.extend(notes);
@@ -354,17 +367,20 @@ impl<'a> Planner<'a> {
             if profile.preset(&usage.name).is_some() {
                 self.known.insert(format!("preset {}", usage.name));
             } else if !usage.in_suite {
-                let message = format!("{} has no preset {} and runs without it", profile.id, usage.name);
-                self.notes.push(note("unknown-preset", message));
+                lacks(&mut self.without, format!("preset {}", usage.name), &profile.id);
             }
             let (known, unknown): (Vec<_>, Vec<_>) = std::mem::take(&mut usage.extra)
                 .into_iter()
                 .partition(|(name, _)| profile.params.get(name).is_some());
+            self.preset_known.extend(known.iter().map(|(_, node)| node.place.clone()));
             usage.extra = known;
-            for (name, _) in unknown {
-                let message =
-                    format!("{} has no parameter {name}, which the preset {} sets", profile.id, usage.name);
-                self.notes.push(note("unknown-parameter", message));
+            for (name, node) in unknown {
+                lacks(
+                    &mut self.without,
+                    format!("parameter {name}, which the preset {} sets,", usage.name),
+                    &profile.id,
+                );
+                self.preset_unknown.push((usage.name.clone(), name, node));
             }
         }
         presets.retain(|usage| usage.in_suite || profile.preset(&usage.name).is_some());
@@ -378,8 +394,7 @@ impl<'a> Planner<'a> {
             self.request.sets.iter().cloned().partition(|(name, _)| profile.params.get(name).is_some());
         self.known.extend(known.iter().map(|(name, _)| format!("parameter {name}")));
         for (name, _) in unknown {
-            let message = format!("{} has no parameter {name} and runs without it", profile.id);
-            self.notes.push(note("unknown-parameter", message));
+            lacks(&mut self.without, format!("parameter {name}"), &profile.id);
         }
         known
     }
@@ -404,6 +419,18 @@ impl<'a> Planner<'a> {
                 );
             }
         }
+        // A profile that cannot be read might know it.
+        for (preset, name, node) in self.preset_unknown.iter().filter(|_| self.all_read) {
+            if !self.preset_known.contains(&node.place) {
+                let message =
+                    format!("the preset {preset} sets {name}, a parameter that no profile of the suite has");
+                self.problems.push(
+                    Diagnostic::error("unknown-parameter", &node.place, message)
+                        .at_key()
+                        .help(did_you_mean(name, &self.all_params)),
+                );
+            }
+        }
         let fits = |pattern: &str, case: &BoundCase| {
             glob(pattern, &case.case_id) || glob(pattern, &format!("{}:{}", case.profile_id, case.case_id))
         };
@@ -418,10 +445,29 @@ impl<'a> Planner<'a> {
                 }
             }
         }
+        self.notes.extend(self.without.iter().map(|(what, who)| {
+            let (has, runs) = if who.len() == 1 { ("has", "runs") } else { ("have", "run") };
+            let message = format!("{} {has} no {what} and {runs} without it", who.join(", "));
+            let code = if what.starts_with("preset") { "unknown-preset" } else { "unknown-parameter" };
+            note(code, message)
+        }));
         match self.problems.is_empty() {
             true => Ok((self.planned, each_once(self.notes))),
             false => Err(each_once(self.problems)),
         }
+    }
+}
+
+/// Adds a profile to those that do without something.
+fn lacks(without: &mut Vec<(String, Vec<String>)>, what: String, profile: &str) {
+    let at = without.iter().position(|(known, _)| *known == what).unwrap_or_else(|| {
+        without.push((what, Vec::new()));
+        without.len() - 1
+    });
+    if let Some((_, who)) = without.get_mut(at)
+        && !who.iter().any(|known| known == profile)
+    {
+        who.push(profile.to_string());
     }
 }
 

@@ -53,6 +53,7 @@ fn library() -> Library {
             "profile wait",
             "{profile: wait, version: 1.0.0, title: Wait, params: {time: {type: duration, default: 60s}}}",
         ),
+        ("profile other", "{profile: other, version: 1.0.0, title: Other}"),
         ("suite inner", "{suite: inner, title: Inner, runs: {exactly: 2}, cache: drop, tests: [{profile: wait}]}"),
         (
             "suite outer",
@@ -133,6 +134,34 @@ fn presets_reach_whom_they_concern() {
         (&problems[0].message[..], &problems[0].help[0][..]),
         ("nothing that is run has a preset quik", "did you mean quick?")
     );
+}
+
+#[test]
+fn a_preset_sets_what_at_least_one_profile_knows() {
+    let of = |preset: &str| {
+        plan_of(
+            yaml::node(&format!(
+                "{{suite: s, title: S, presets: {{p: {preset}}}, tests: [{{profile: fill, cases: small}}, {{suite: inner}}, {{profile: wait}}]}}"
+            )),
+            &Request { presets: vec!["p".into()], ..Request::default() },
+        )
+    };
+    let (_, notes) = of("{files: 3}").unwrap();
+    let messages: Vec<&str> = notes.iter().map(|note| &note.message[..]).collect();
+    assert_eq!(messages, ["wait has no parameter files, which the preset p sets, and runs without it"]);
+
+    let problems = of("{fils: 3}").unwrap_err();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert_eq!(problems[0].message, "the preset p sets fils, a parameter that no profile of the suite has");
+    assert!(problems[0].help == ["did you mean files?"] && problems[0].on_key && problems[0].place.is_some());
+
+    // Many profiles without it are one note.
+    let request = Request { presets: vec!["tiny".into()], ..Request::default() };
+    let suite =
+        yaml::node("{suite: s, title: S, tests: [{profile: wait}, {profile: other}, {profile: fill, cases: small}]}");
+    let notes = plan_of(suite, &request).unwrap().1;
+    let messages: Vec<&str> = notes.iter().map(|note| &note.message[..]).collect();
+    assert_eq!(messages, ["wait, other have no preset tiny and run without it"]);
 }
 
 #[test]

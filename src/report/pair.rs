@@ -138,7 +138,7 @@ impl<'a> Group<'a> {
 
     /// Whether two metrics are the same number. Imported rows name theirs otherwise than we do;
     /// there the unit decides.
-    fn same(&self, a: &Metric, b: &Metric) -> bool {
+    pub fn same(&self, a: &Metric, b: &Metric) -> bool {
         let imported = self.rows.iter().flatten().any(|(row, _)| row.plan_hash.is_empty());
         a.unit == b.unit && (imported || a.name == b.name)
     }
@@ -152,6 +152,11 @@ impl<'a> Group<'a> {
             }
         }
         metrics
+    }
+
+    /// The one number that stands for the case, as the first row that has one says.
+    pub fn primary(&self) -> Option<&'a Metric> {
+        self.rows.iter().flatten().flat_map(|(row, _)| row.metrics()).find(|metric| metric.primary)
     }
 
     /// The row's own form of a metric of the group.

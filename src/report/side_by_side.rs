@@ -61,6 +61,8 @@ pub struct Line {
     pub metric: String,
     pub unit: String,
     pub better: Better,
+    /// Whether it is the one number that stands for its case.
+    pub primary: bool,
     /// One per record.
     pub cells: Vec<Cell>,
 }
@@ -73,8 +75,8 @@ pub struct SideBySide {
     pub lines: Vec<Line>,
     /// Rows that have a result in every record, and all rows.
     pub coverage: (usize, usize),
-    /// Per record after the first: geometric mean of its ratios over the lines all records have a
-    /// number on, and how many those are; higher-is-better and lower-is-better apart.
+    /// Per record after the first: geometric mean of its ratios over the cases all records have a
+    /// primary number of (one ratio a case), and how many those are; higher-is-better and lower-is-better apart.
     pub means: Vec<Means>,
 }
 
@@ -100,6 +102,7 @@ fn covered(group: &Group) -> bool {
 
 fn lines(group: &Group) -> Vec<Line> {
     let Some((_, lead)) = group.lead() else { return Vec::new() };
+    let primary = group.primary();
     group
         .metrics()
         .into_iter()
@@ -120,6 +123,7 @@ fn lines(group: &Group) -> Vec<Line> {
                 metric: metric.name.clone(),
                 unit: metric.unit.clone(),
                 better: metric.better,
+                primary: primary.is_some_and(|primary| group.same(primary, metric)),
                 cells: cells.collect(),
             }
         })
@@ -154,7 +158,7 @@ fn means(lines: &[Line], record: usize) -> Means {
     let of = |better: Better| {
         let ratios: Vec<f64> = lines
             .iter()
-            .filter(|line| line.better == better)
+            .filter(|line| line.primary && line.better == better)
             .filter(|line| line.cells.iter().all(|cell| matches!(cell, Cell::Value { .. })))
             .filter_map(|line| match line.cells.get(record) {
                 Some(Cell::Value { ratio, .. }) => *ratio,
@@ -244,7 +248,7 @@ impl Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{NoResult, Reason, sample};
+    use crate::record::{Case, Declared, NoResult, Reason, sample};
 
     const MIB: f64 = 1_048_576.0;
 
@@ -299,7 +303,6 @@ mod tests {
 
         1 of 4 rows on both
         mirror / ssd: x 0.448, geometric mean of 1 ratio, higher is better
-        mirror / ssd: x 1.00, geometric mean of 1 ratio, lower is better
         ");
     }
 
@@ -332,6 +335,38 @@ mod tests {
         assert_eq!(outcome(&[1.0], &[2.0]), None);
         assert_eq!(outcome(&[10.0, 12.0, 9.0], &[11.0, 10.0, 12.0]), Some(Outcome::NoDifferenceShown));
         assert_eq!(outcome(&[10.0, 10.1, 9.9], &[20.0, 20.1, 19.9]), Some(Outcome::Faster));
+    }
+
+    #[test]
+    fn a_case_counts_once_however_many_numbers_it_reports() {
+        let of = |rates: [f64; 2]| {
+            let row = |case: &str, rate: f64| {
+                // The same number once more under another name, as a profile may report it.
+                let number = |name: &str, primary| Declared {
+                    name: name.into(),
+                    unit: "MiB/s".into(),
+                    better: Better::Higher,
+                    primary,
+                };
+                let mut row = Row::planned(Case {
+                    profile: "mixed".into(),
+                    case: case.into(),
+                    plan_hash: case.into(),
+                    metrics: vec![number("Again", false), number("Rate", true)],
+                    ..Case::default()
+                });
+                let mut run = sample::measured("mixed", case, &[rate]).runs()[0].clone();
+                run.values.insert("Again".into(), rate);
+                row.measured(crate::record::Measured { runs: vec![run], ..Default::default() });
+                row
+            };
+            sample::record("r", vec![row("a", rates[0]), row("b", rates[1])])
+        };
+        let both = compare(&[of([1.0, 1.0]), of([2.0, 8.0])]);
+        assert_eq!(both.lines.len(), 4);
+        let (mean, n) = both.means[0].higher.unwrap();
+        assert!(n == 2 && (mean - 4.0).abs() < 1e-12, "{mean} of {n}");
+        assert_eq!(both.means[0].lower, None);
     }
 
     #[test]
