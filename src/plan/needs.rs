@@ -350,11 +350,12 @@ fn descriptors(plan: &Plan, walk: &Walk) -> u64 {
         let each = used.map(|(set, opened)| {
             let dirs = u64::from(!set.dir.is_empty()) + set.dirs.as_ref().map_or(0, |d| u64::from(d.count));
             let kept = set.kept_open.filter(|_| uses(set, worker));
-            dirs + kept.map_or(opened, |_| set.count)
+            dirs.saturating_add(kept.map_or(opened, |_| set.count))
         });
-        each.sum::<u64>()
+        each.fold(0, u64::saturating_add)
     };
-    OWN_DESCRIPTORS + 1 + alike(plan).iter().map(|[first, _]| of(*first)).max().unwrap_or(0)
+    let most = alike(plan).iter().map(|[first, _]| of(*first)).max().unwrap_or(0);
+    most.saturating_add(OWN_DESCRIPTORS + 1)
 }
 
 fn memory(plan: &Plan, members: f64) -> Memory {
@@ -390,11 +391,11 @@ fn memory(plan: &Plan, members: f64) -> Memory {
         (super::moments::draw(set.size, &plan.tables, &sizes).upper.min(9e18) as u64, users(plan, set) as u64)
     });
     let stats = plan.phases.iter().map(|p| p.stats.len() as u64).max().unwrap_or(0) * STATISTIC;
-    let pools = if members < 1e15 { members as u64 * MEMBER } else { 0 };
+    let pools = if members < 1e15 { (members as u64).saturating_mul(MEMBER) } else { 0 };
     let (own, shared) = if plan.sets.iter().any(|s| s.per_worker) { (pools, 0) } else { (0, pools) };
     let ranks = plan.tables.iter().filter(|t| matches!(t, Table::Zipf { .. })).count() as u64 * RANK_TABLE;
-    let shared = shared + ranks;
-    let mut per_worker = buffers + stats + own;
+    let shared = shared.saturating_add(ranks);
+    let mut per_worker = buffers.saturating_add(stats).saturating_add(own);
     let mut total = per_worker.saturating_mul(u64::from(plan.workers)).saturating_add(shared);
     for (size, users) in in_memory {
         per_worker = per_worker.saturating_add(size);
@@ -529,7 +530,7 @@ pub fn text(needs: &Needs) -> String {
         let word = if g.required { "required" } else { "preferred" };
         line("direct I/O", format!("{word}, in multiples of {} ({})", format_size(g.bytes), g.place));
     }
-    let time = needs.expected_seconds.map(|s| format_duration((s * 1e3).round() as u64 * 1_000_000));
+    let time = needs.expected_seconds.map(|s| format_duration(((s * 1e3).round() as u64).saturating_mul(1_000_000)));
     line(
         "time",
         match (time, needs.untimed.is_empty()) {

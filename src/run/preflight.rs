@@ -106,7 +106,7 @@ pub fn described(cases: &[Prepared]) -> String {
         let more = if untimed { " and what has no set time" } else { "" };
         out.push_str(&format!(
             ", at least {}{more}",
-            format_duration((seconds * 1e3).round() as u64 * 1_000_000)
+            format_duration(((seconds * 1e3).round() as u64).saturating_mul(1_000_000))
         ));
     }
     out

@@ -20,6 +20,7 @@ impl Lower {
         self.arguments(&mut args, node, row);
         self.modifiers(&mut args, node);
         self.opening(&mut args, node, row);
+        self.limits(&args, node, row);
         self.note_use(&args, row);
         self.count(program, &mut args, node, row);
         if let (Amount::Bytes(Draw::Const(bytes)), None) = (args.amount, args.block) {

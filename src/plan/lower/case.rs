@@ -12,6 +12,8 @@ use crate::profile::units;
 
 /// Most workers a plan may have.
 const MOST_WORKERS: u64 = 100_000;
+/// Most draws thrown away at the start: a few seconds' worth.
+const MOST_BURNT: u64 = 1 << 30;
 /// Smallest buffer a worker has: layout and buffered files move at least this much at once.
 const LEAST_BUFFER: u64 = 64 << 10;
 
@@ -109,6 +111,16 @@ fn random(lower: &mut Lower, node: Option<&Node>) -> RandomPlan {
     let Some(node) = node else { return random };
     random.seed = node.get("seed").map(|n| lower.or(units::count(n), 0));
     let burn = node.get("burn").map_or(0, |n| lower.or(units::count(n), 0));
+    if let Some(node) = node.get("burn").filter(|_| burn > MOST_BURNT) {
+        lower.problem(
+            Diagnostic::error(
+                "invalid-burn",
+                &node.place,
+                format!("{burn} draws to throw away, where up to {MOST_BURNT} (2^30) are possible"),
+            )
+            .help("another `seed` gives other draws at once"),
+        );
+    }
     let mersenne = node.get("generator").and_then(Node::text) == Some("mt19937");
     if mersenne {
         random.generator = Generator::Mt19937 { burn };
@@ -196,25 +208,7 @@ fn finish_sets(lower: &mut Lower, body: &Node) {
 impl Lower {
     /// The largest transfer any step can ask for.
     fn largest_block(&self) -> u64 {
-        let data = self.plan.args.iter().filter_map(|args| {
-            let moves = args.amount != Amount::Bytes(Draw::Const(0)) || args.block.is_some();
-            if !moves {
-                return None;
-            }
-            let set = self.plan.sets.get(usize::from(args.set));
-            let most = |draw: Draw| self.upper(draw, set);
-            let amount = match args.amount {
-                Amount::Bytes(draw) => most(draw),
-                Amount::Whole => u64::MAX,
-            };
-            let block = match (args.block, args.amount) {
-                (Some(draw), _) => most(draw),
-                (None, Amount::Whole) => crate::ops::data::WHOLE_BLOCK,
-                (None, _) => amount,
-            };
-            let block = block.min(amount);
-            Some(block)
-        });
+        let data = self.plan.args.iter().filter_map(|args| self.largest_transfer(args));
         let stdio = self.plan.args.iter().any(|a| a.opening.stdio);
         let least = if stdio { crate::ops::stdio::LARGEST_BLOCK * 2 } else { LEAST_BUFFER };
         data.max().unwrap_or(0).max(least)

@@ -4,6 +4,7 @@ mod args;
 mod case;
 mod context;
 mod flow;
+mod limits;
 mod loops;
 mod phases;
 mod quantiles;

@@ -19,6 +19,9 @@ impl Lower {
         let slots = self.optional(node, "slots", units::count);
         let size = node.get("size").map_or(Draw::Const(0), |n| self.draw(n));
         let max_size = self.optional(node, "max_size", units::size);
+        if max_size.is_none() && super::limits::has_room(size) {
+            self.no_room_known(name, node.get("size").unwrap_or(node));
+        }
         let file_name = match node.get("name") {
             Some(n) => self.file_name(n),
             None => self.name(vec![Segment::Number(PLAIN)]),
