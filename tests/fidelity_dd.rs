@@ -53,7 +53,7 @@ fn the_same_calls_on_the_output() {
         let all = files.iter().map(String::as_str).chain(args.split(' '));
         let theirs = Run::new(&dd, all, theirs_in.path()).trace(&strace);
         let theirs: Vec<String> =
-            without_descriptor_moves(&theirs.under(&output)).into_iter().map(|c| exact(c)).collect();
+            without_descriptor_moves(&theirs.under(&output)).into_iter().map(exact).collect();
         assert!(theirs.len() > 2, "dd {args} did nothing: {theirs:?}");
 
         let sets: Vec<_> = [("count", "3")].iter().chain(sets).copied().collect();

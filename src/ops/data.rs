@@ -139,7 +139,8 @@ fn several<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: 
         if Worker::<O>::expects(args, Errno(libc::EBADF)) {
             return worker.settle(args, Err(Errno(libc::EBADF)), "");
         }
-        let message = format!("no file of {} is open here: open one before, in the same worker", plan.sets[set].name);
+        let message =
+            format!("no file of {} is open here: open one before, in the same worker", plan.sets[set].name);
         return worker.fail(if WRITE { "write" } else { "read" }, None, None, None, Some(message));
     }
     let stdio = file.stdio;

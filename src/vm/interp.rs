@@ -18,13 +18,17 @@ const LONGEST_PAUSE: Nanos = 10_000_000;
 /// taken to have no end.
 const MOST_IDLE: u32 = 2000;
 
+/// A program could not go on; the worker's fault says why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stopped;
+
 /// Runs one program to its end. `Err`: the worker's [`Worker::fault`] says why it could not go on.
 pub fn run<O: Os>(
     worker: &mut Worker<O>,
     plan: &Plan,
     code: &[Instr],
     steps: &[Linked<O>],
-) -> Result<(), ()> {
+) -> Result<(), Stopped> {
     let end = code.len() as Pc;
     let mut pc: Pc = 0;
     let counted: Vec<bool> = crate::ops::rows().map(|row| row.counts == Counts::Operation).collect();
@@ -68,7 +72,7 @@ pub fn run<O: Os>(
                     Flow::Next => pc + 1,
                     other => match leave(worker, step.args, other, end) {
                         Some(pc) => pc,
-                        None => return Err(()),
+                        None => return Err(Stopped),
                     },
                 };
             }
@@ -256,7 +260,7 @@ fn again<O: Os>(worker: &mut Worker<O>, id: u16) -> bool {
 
 /// Whether a loop goes round again, whatever ends it. `Err`: it never would end.
 #[inline(never)]
-fn next_with_care<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Result<Next, ()> {
+fn next_with_care<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Result<Next, Stopped> {
     if worker.is_over() || !O::BYTES && worker.keeps_step() {
         return Ok(Next::Over);
     }
@@ -289,7 +293,7 @@ fn next_with_care<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Result
             if idle(worker, id) > MOST_IDLE {
                 let message = format!("nothing was done in {MOST_IDLE} iterations of a loop that ends by it");
                 worker.fail("loop", None, None, None, Some(message));
-                return Err(());
+                return Err(Stopped);
             }
             true
         }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::cases::{linux, sim};
-use ioscore::os::sim::Op;
+use crate::common::cases::{linux, sim, try_sim};
+use ioscore::os::sim::{Op, Options};
 
 const BLOCK: u64 = 4096;
 
