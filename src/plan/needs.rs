@@ -530,7 +530,8 @@ pub fn text(needs: &Needs) -> String {
         let word = if g.required { "required" } else { "preferred" };
         line("direct I/O", format!("{word}, in multiples of {} ({})", format_size(g.bytes), g.place));
     }
-    let time = needs.expected_seconds.map(|s| format_duration(((s * 1e3).round() as u64).saturating_mul(1_000_000)));
+    let time =
+        needs.expected_seconds.map(|s| format_duration(((s * 1e3).round() as u64).saturating_mul(1_000_000)));
     line(
         "time",
         match (time, needs.untimed.is_empty()) {
