@@ -37,7 +37,7 @@ fn a_transfer_is_no_larger_than_one_call_moves() {
 #[test]
 fn needs_of_huge_sets_are_huge() {
     let plan = plan(
-        "files: {a: {count: 18446744073709551615, size: 9EiB, layout: none}, b: {count: 18446744073709551615}}\n\
+        "files: {a: {count: 18446744073709551615, size: 8388608TiB, layout: none}, b: {count: 18446744073709551615}}\n\
          phases: [{phase: p, for: 1000000h, steps: [{read: 4KiB, in: a}, {read: 4KiB, in: b}]}]",
     )
     .unwrap_or_else(|problems| panic!("{problems}"));
