@@ -223,6 +223,39 @@ fn an_interrupt_keeps_what_is_finished_and_cleans_the_target() {
 }
 
 #[test]
+fn a_signal_that_is_delivered_twice_is_one() {
+    let place = Place::with(&[ENDLESS]);
+    let arguments = ["run", "endless.yaml", "--target", "t", "--runs", "1", "--name", "one"];
+    let finished = |place: &Place| place.record_path("one").exists() && !place.left().is_empty();
+    let running = place.start(&arguments, finished);
+    // Two different ones, as the kernel makes one of two alike that wait.
+    let pid = running.pid().to_string();
+    let both = format!("kill -s TERM {pid}; kill -s INT {pid}");
+    assert!(std::process::Command::new("sh").args(["-c", &both]).status().expect("sh").success());
+    running.wait().expect(130);
+    assert_eq!(place.record("one")["run"]["state"], "interrupted");
+    assert!(place.left().is_empty(), "{:?}", place.left());
+}
+
+#[test]
+fn a_record_that_cannot_be_written_still_gives_its_table() {
+    let place = Place::with(&[ENDLESS]);
+    let arguments = ["run", "endless.yaml", "--target", "t", "--runs", "1", "--name", "one"];
+    let finished = |place: &Place| {
+        place.record_path("one").exists()
+            && place.statuses("one")[0] == "quick: ok"
+            && !place.left().is_empty()
+    };
+    let running = place.start(&arguments, finished);
+    // In the way of every further save, for root too.
+    place.write("results/one/record.json.new/in-the-way", "");
+    running.signal("INT");
+    let answer = running.wait().expect(3).says(&["the record could not be written"]);
+    assert!(answer.out.contains("Quick"), "{}", answer.out);
+    assert_eq!(place.record("one")["run"]["state"], "incomplete");
+}
+
+#[test]
 fn after_a_kill_the_record_is_valid_and_clean_finds_the_rest() {
     let place = Place::with(&[ENDLESS]);
     let arguments = ["run", "endless.yaml", "--target", "t", "--runs", "1", "--name", "one"];

@@ -8,6 +8,8 @@ mod at;
 mod flow;
 #[path = "language/guide.rs"]
 mod guide;
+#[path = "language/limits.rs"]
+mod limits;
 #[path = "language/loops.rs"]
 mod loops;
 #[path = "language/rates.rs"]

@@ -22,6 +22,7 @@ pub fn call(args: &Args) -> Outcome {
         let what = match one.state {
             CleanedState::Removed => "removed".to_string(),
             CleanedState::StillRunning => "left alone: its run is alive".to_string(),
+            CleanedState::Kept => "left alone: kept on purpose; remove it by hand".to_string(),
             CleanedState::NotOurs => "left alone: it is not marked as ours".to_string(),
             CleanedState::Failed(errno) => {
                 failed = true;

@@ -13,7 +13,7 @@ use crate::record::{Record, Scrubber, Soundness, Status, SuiteRef, now};
 use crate::report::{format, side_by_side, terminal};
 use crate::run::prepare::{Prepared, hash_texts};
 use crate::run::progress::Progress;
-use crate::run::session::{self, Settings, Side};
+use crate::run::session::{self, Ran, Settings, Side};
 use crate::run::stop::{EXIT_INTERRUPTED, Stop};
 use crate::run::target::{self, Place};
 use crate::run::{case, overhead, preflight};
@@ -116,8 +116,12 @@ pub fn call(args: &Args) -> Outcome {
     let stop = Stop::install().map_err(|error| Failure::target(format!("catching signals: {error}")))?;
     let progress = Progress::new(args.quiet, args.mark);
     let settings = settings(args, &suite, &sides);
-    let records = session::run(&settings, sides, &stop, &progress)?;
-    finish(args, &records, &stop)
+    let ran = session::run(&settings, sides, &stop, &progress)?;
+    let code = finish(args, &ran, &stop)?;
+    match ran.unsaved {
+        Some(error) => Err(Failure::target(format!("the record could not be written: {error}"))),
+        None => Ok(code),
+    }
 }
 
 /// The targets, each looked at.
@@ -258,7 +262,8 @@ fn free_name(results: &Path, id: &str) -> String {
 }
 
 /// Prints what came of it and gives the exit code.
-fn finish(args: &Args, records: &[Record], stop: &Stop) -> Outcome {
+fn finish(args: &Args, ran: &Ran, stop: &Stop) -> Outcome {
+    let records = &ran.records;
     let printed = if args.json {
         crate::report::json::write(records)
             .map_err(|error| Failure::target(format!("writing JSON: {error}")))
@@ -266,7 +271,7 @@ fn finish(args: &Args, records: &[Record], stop: &Stop) -> Outcome {
     } else {
         data(tables(records))
     };
-    if !args.quiet {
+    if !args.quiet && ran.unsaved.is_none() {
         for record in records {
             say(&format!("record: {}", args.out.join(&record.run.name).join("record.json").display()));
         }

@@ -37,7 +37,8 @@ pub fn text(plan: &Arc<Plan>, key: StreamKey, count: usize) -> String {
     let first: BTreeSet<u32> =
         plan.phases.iter().flat_map(|phase| &phase.groups).map(|group| group.workers.0).collect();
     let run = std::thread::scope(|scope| {
-        let watch = scope.spawn(|| {
+        // Where it cannot be started, the plan is simulated to its end.
+        let watch = std::thread::Builder::new().spawn_scoped(scope, || {
             // A plan may run for an hour of simulated time: nobody waits for what is not shown.
             let mut began = Instant::now();
             while !ended.load(Ordering::Acquire) {
@@ -57,7 +58,9 @@ pub fn text(plan: &Arc<Plan>, key: StreamKey, count: usize) -> String {
         let options = TeamOptions { key, epoch: 0, mark: true };
         let run = team::run(plan, &shared, |id| machine.worker(id), options, &start);
         ended.store(true, Ordering::Release);
-        let _ = watch.join();
+        if let Ok(watch) = watch {
+            let _ = watch.join();
+        }
         run
     });
     let events = machine.trace();

@@ -17,7 +17,10 @@ pub struct Available {
     pub descriptor_limit: u64,
     /// Bytes of memory that may be used.
     pub memory: u64,
+    /// Threads that may be started.
     pub threads_max: u64,
+    /// What limits them, with its number.
+    pub threads_limit: String,
     /// Bytes that direct lengths and offsets must be multiples of; `None` where it is unknown or
     /// there is no direct I/O.
     pub direct_alignment: Option<u64>,
@@ -104,11 +107,16 @@ pub fn check(needs: &Needs, available: &Available) -> Vec<Shortage> {
 
     let threads = u64::from(needs.threads);
     let most = available.threads_max.min(MOST_WORKERS);
+    let by = if available.threads_max <= MOST_WORKERS && !available.threads_limit.is_empty() {
+        format!(" ({})", available.threads_limit)
+    } else {
+        String::new()
+    };
     hold(
         "threads",
         threads,
         most,
-        &|| format!("needs {threads} workers, at most {most} threads can be started"),
+        &|| format!("needs {threads} workers, at most {most} threads can be started{by}"),
         "use fewer workers",
     );
 
@@ -202,6 +210,7 @@ mod tests {
             descriptor_limit: 1040,
             memory: 16 << 20,
             threads_max: 30_000,
+            threads_limit: String::new(),
             direct_alignment: Some(512),
             name_max: 255,
         }
@@ -227,6 +236,7 @@ mod tests {
             descriptor_limit: 1024,
             memory: 8 << 20,
             threads_max: 1000,
+            threads_limit: "vm.max_map_count is 5000".into(),
             direct_alignment: Some(4096),
             name_max: 143,
         };
@@ -238,7 +248,7 @@ mod tests {
                 "needs 1000 files and directories, the target has room for 999",
                 "needs 1040 open files a worker, the limit is 1024",
                 "needs 16 MiB of memory for buffers, 8 MiB available",
-                "needs 2000 workers, at most 1000 threads can be started",
+                "needs 2000 workers, at most 1000 threads can be started (vm.max_map_count is 5000)",
                 "needs names of 255 bytes, the target takes up to 143",
                 "direct transfers of phases[0].steps[0].write are in multiples of 512, the target needs multiples of 4KiB",
             ]

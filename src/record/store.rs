@@ -151,11 +151,19 @@ impl Store {
     }
 
     /// Ends the run.
-    pub fn finish(mut self, state: RunState) -> Result<Record, StoreError> {
+    pub fn finish(self, state: RunState) -> Result<Record, StoreError> {
+        match self.close(state) {
+            (record, None) => Ok(record),
+            (_, Some(error)) => Err(error),
+        }
+    }
+
+    /// Ends the run and gives the record, also where it could not be written.
+    pub fn close(mut self, state: RunState) -> (Record, Option<StoreError>) {
         self.record.run.state = state;
         self.record.run.finished = Some(now());
-        self.save()?;
-        Ok(self.record)
+        let failed = self.save().err();
+        (self.record, failed)
     }
 
     fn save(&self) -> Result<(), StoreError> {
@@ -214,11 +222,20 @@ fn difference(stored: &Record, planned: &Record) -> Option<String> {
 fn write(dir: &Path, record: &Record) -> Result<(), StoreError> {
     let (path, fresh) = (dir.join(FILE), dir.join(format!("{FILE}.new")));
     let bytes = json::write(record).map_err(|error| io_error("write", &path)(error.into()))?;
-    let mut file = File::create(&fresh).map_err(io_error("write", &fresh))?;
-    file.write_all(&bytes).map_err(io_error("write", &fresh))?;
-    file.sync_all().map_err(io_error("sync", &fresh))?;
-    fs::rename(&fresh, &path).map_err(io_error("replace", &path))?;
+    let replaced = write_file(&fresh, &bytes)
+        .and_then(|()| fs::rename(&fresh, &path).map_err(io_error("replace", &path)));
+    if replaced.is_err() {
+        // Half a record is of no use, and takes room where there is none.
+        let _ = fs::remove_file(&fresh);
+    }
+    replaced?;
     sync_directory(dir)
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let mut file = File::create(path).map_err(io_error("write", path))?;
+    file.write_all(bytes).map_err(io_error("write", path))?;
+    file.sync_all().map_err(io_error("sync", path))
 }
 
 fn sync_directory(dir: &Path) -> Result<(), StoreError> {

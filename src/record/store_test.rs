@@ -198,3 +198,22 @@ fn killed_at_any_moment_every_record_is_valid() {
     }
     assert!(seen >= 8, "only {seen} runs were seen");
 }
+
+#[test]
+fn a_record_that_cannot_be_written_is_given_back_and_leaves_nothing_half() {
+    let results = tempfile::tempdir().unwrap();
+    let mut store = Store::create(results.path(), planned("r"), Scrubber::off()).unwrap();
+    let before = on_disk(results.path(), "r");
+    let fresh = store.dir().join("record.json.new");
+    let full = || std::os::unix::fs::symlink("/dev/full", &fresh).unwrap();
+    full();
+    let error = store.set_row(1, sample::measured("mixed", "b", &[7.0])).unwrap_err();
+    assert!(error.to_string().contains("os error 28"), "{error}");
+    assert!(fresh.symlink_metadata().is_err(), "the half written one is gone");
+    assert_eq!(on_disk(results.path(), "r"), before);
+    full();
+    let (record, failed) = store.close(RunState::Complete);
+    assert!(failed.is_some() && fresh.symlink_metadata().is_err());
+    assert_eq!(record.rows[1].metrics()[0].value, Some(7.0));
+    assert_eq!(on_disk(results.path(), "r"), before);
+}

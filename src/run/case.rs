@@ -110,7 +110,8 @@ fn in_directory(job: &Job, directory: &RunDir, stop: &Stop, progress: &Progress)
     let team = std::thread::scope(|scope| {
         let (done, news) = mpsc::channel::<()>();
         let (eyes, shared, context) = (&eyes, &shared, &context);
-        let leader = scope.spawn(move || {
+        let thread = std::thread::Builder::new().name("leader".into());
+        let leader = thread.spawn_scoped(scope, move || {
             // Dropped with the thread, also when it panics: the watcher wakes up either way.
             let _done = done;
             match job.plan.engine.name.as_str() {
@@ -118,6 +119,7 @@ fn in_directory(job: &Job, directory: &RunDir, stop: &Stop, progress: &Progress)
                 _ => team::run(job.plan, shared, |_| Linux::new(context), options, eyes),
             }
         });
+        let leader = leader.map_err(no_thread)?;
         while news.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
             if stop.requested() {
                 shared.abort();
@@ -126,12 +128,9 @@ fn in_directory(job: &Job, directory: &RunDir, stop: &Stop, progress: &Progress)
             let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
             progress.tick(job.plan, phase.as_deref(), load(&shared.ops), load(&shared.bytes));
         }
-        leader.join()
-    });
-    let Ok(team) = team else {
-        let why = Reason::new("the program itself failed; please report this as a bug");
-        return Err(Box::new((NoResult::Failed, why)));
-    };
+        let failed = || Reason::new("the program itself failed; please report this as a bug");
+        leader.join().map_err(|_| Missed::new((NoResult::Failed, failed())))
+    })?;
     if let Some((worker, fault)) = &team.fault {
         return Err(Box::new(reason::of_fault(job.plan, *worker, fault)));
     }
@@ -141,6 +140,15 @@ fn in_directory(job: &Job, directory: &RunDir, stop: &Stop, progress: &Progress)
     let cache = lock(&eyes.cache).take();
     let effective = effective(job.plan, &team, &context, cache);
     Ok(Counted { team, epoch_ns, elapsed_s: 0.0, effective })
+}
+
+/// The thread that leads the workers could not be started.
+fn no_thread(error: std::io::Error) -> Missed {
+    let mut why = Reason::new(format!("starting a thread: {error}"));
+    let errno = error.raw_os_error().and_then(|number| crate::os::errno::name(crate::os::Errno(number)));
+    why.errno = errno.map(str::to_string);
+    why.what_to_do = Some("use fewer workers, or raise the limit of processes (ulimit -u)".into());
+    Box::new((NoResult::Failed, why))
 }
 
 /// Watches from the leader's thread.

@@ -2,6 +2,7 @@
 
 use super::prepare::Prepared;
 use super::target::Place;
+use crate::os::linux::is_root;
 use crate::plan::needs::{self, Needs, needs};
 use crate::plan::preflight::{Available, Shortage, check as short_of, engine_limits};
 use crate::profile::suite::Policy;
@@ -14,6 +15,9 @@ pub const CHECKS: [&str; 8] =
     ["space", "inodes", "descriptors", "memory", "threads", "name", "alignment", "depth"];
 /// Longest name of a file on every file system that matters, in bytes (`NAME_MAX`).
 const NAME_MAX: u64 = 255;
+/// Memory mappings of one worker thread: its stack, the guard page below it, the stack for
+/// signals, its guard page, and what the allocator maps for its buffers.
+const MAPS_PER_THREAD: u64 = 5;
 
 /// What is known of a case on a target before it runs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -72,21 +76,42 @@ fn held(needs: &Needs) -> u64 {
 /// What there is. Where something cannot be found out it is taken to be enough.
 pub fn available(place: &Place, descriptors: u64) -> Available {
     let root = Root::default();
-    let number = |file: &str| root.text(file).and_then(|text| text.trim().parse().ok());
     let memory = root.text("/proc/meminfo").and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?.to_string();
         line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
     });
     let space = place.about.space_before;
+    let (threads_max, threads_limit) = threads(&root);
     Available {
         free_bytes: space.map_or(u64::MAX, |space| space.free_bytes),
         free_inodes: space.and_then(|space| space.free_inodes).unwrap_or(u64::MAX),
         descriptor_limit: descriptors,
         memory: memory.unwrap_or(u64::MAX),
-        threads_max: number("/proc/sys/kernel/threads-max").unwrap_or(u64::MAX),
+        threads_max,
+        threads_limit,
         direct_alignment: place.about.direct_alignment_bytes,
         name_max: NAME_MAX,
     }
+}
+
+/// How many threads may be started, and which limit says so. A thread whose stack cannot be mapped
+/// ends the whole program, so mappings count as well.
+fn threads(root: &Root) -> (u64, String) {
+    let number = |file: &str| root.text(file).and_then(|text| text.trim().parse::<u64>().ok());
+    // Root may start more processes than its limit says.
+    let processes = root.text("/proc/self/limits").filter(|_| !is_root()).and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("Max processes"))?.to_string();
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    let limits = [
+        number("/proc/sys/kernel/threads-max").map(|n| (n, format!("kernel.threads-max is {n}"))),
+        number("/proc/sys/vm/max_map_count").map(|n| {
+            let text = format!("vm.max_map_count is {n}, a thread needs {MAPS_PER_THREAD}");
+            (n / MAPS_PER_THREAD, text)
+        }),
+        processes.map(|n| (n, format!("the limit of processes, ulimit -u, is {n}"))),
+    ];
+    limits.into_iter().flatten().min_by_key(|(n, _)| *n).unwrap_or((u64::MAX, String::new()))
 }
 
 /// What all cases need, in words that follow their number.
@@ -116,5 +141,31 @@ pub fn described(cases: &[Prepared]) -> String {
 fn least(case: &Prepared) -> u64 {
     match case.runs.policy {
         Policy::Exactly(n) | Policy::Pts { min: n } | Policy::Ci { min: n } => n,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_limit_of_threads_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |file: &str, text: &str| {
+            let path = dir.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let root = Root::at(dir.path());
+        assert_eq!(threads(&root), (u64::MAX, String::new()));
+        put("proc/sys/kernel/threads-max", "20000\n");
+        assert_eq!(threads(&root), (20_000, "kernel.threads-max is 20000".into()));
+        put("proc/sys/vm/max_map_count", "65530\n");
+        assert_eq!(threads(&root).0, 13_106);
+        assert_eq!(threads(&root).1, "vm.max_map_count is 65530, a thread needs 5");
+        put("proc/self/limits", "Max open files 9 9 files\nMax processes 700 900 processes\n");
+        assert_eq!(threads(&root).0, if is_root() { 13_106 } else { 700 });
+        put("proc/self/limits", "Max processes unlimited unlimited processes\n");
+        assert_eq!(threads(&root).0, 13_106);
     }
 }

@@ -60,16 +60,25 @@ struct Lane {
     store: Store,
 }
 
+/// What a session gave.
+pub struct Ran {
+    /// One a target.
+    pub records: Vec<Record>,
+    /// Why some of them could not be written in the end.
+    pub unsaved: Option<StoreError>,
+}
+
 /// Runs everything. The records stand on disk after every case; they are given back at the end.
+/// Where one cannot be written after a case, the run goes on and writes it with the next.
 ///
 /// # Errors
-/// Where a record cannot be made, continued or written.
+/// Where a record cannot be made or continued.
 pub fn run(
     settings: &Settings,
     sides: Vec<Side>,
     stop: &Stop,
     progress: &Progress,
-) -> Result<Vec<Record>, StoreError> {
+) -> Result<Ran, StoreError> {
     let began = Instant::now();
     let names = names(settings, &sides);
     if !settings.resume
@@ -95,17 +104,20 @@ pub fn run(
             break;
         }
         let left = settings.budget.map(|budget| budget.as_secs_f64() - began.elapsed().as_secs_f64());
-        one_case(settings, &mut lanes, at, cases, (began, left), stop, progress)?;
+        one_case(settings, &mut lanes, at, cases, (began, left), stop, progress);
     }
     progress.finish();
-    let mut records = Vec::new();
+    let (mut records, mut unsaved) = (Vec::new(), None);
     for mut lane in lanes {
         let space = target::space_now(&lane.side.place.path);
-        lane.store.update(|record| record.target.space_after = space)?;
+        // Saved once more when it is closed.
+        let _ = lane.store.update(|record| record.target.space_after = space);
         let state = if stop.requested() { RunState::Interrupted } else { RunState::Complete };
-        records.push(lane.store.finish(state)?);
+        let (record, failed) = lane.store.close(state);
+        records.push(record);
+        unsaved = unsaved.or(failed);
     }
-    Ok(records)
+    Ok(Ran { records, unsaved })
 }
 
 /// One case on every target, repeat after repeat.
@@ -117,7 +129,7 @@ fn one_case(
     (began, left): (Instant, Option<f64>),
     stop: &Stop,
     progress: &Progress,
-) -> Result<(), StoreError> {
+) {
     let several = lanes.len() > 1;
     let mut turns: Vec<Option<Repeats>> = lanes
         .iter()
@@ -174,10 +186,12 @@ fn one_case(
         let doubts = lane.side.judged.get(at).map(|judged| judged.doubts.clone()).unwrap_or_default();
         repeats.settle(&mut row, engine, doubts);
         let line = format!("{}: {}", label(lane, case, at, cases, several), outcome(&row, started.elapsed()));
-        lane.store.set_row(at, row)?;
+        let saved = lane.store.set_row(at, row);
         progress.end(&line);
+        if let Err(error) = saved {
+            progress.warn(&format!("warning: the record could not be written: {error}"));
+        }
     }
-    Ok(())
 }
 
 /// One repeat on one target.

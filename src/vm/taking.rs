@@ -46,7 +46,11 @@ impl<O: Os> Worker<O> {
             let all = Arc::clone(&self.shared);
             let pool = all.pools.get(usize::from(set))?.as_ref()?;
             let mut pool = lock(pool);
-            let slot = choose(&mut pool, pick, &mut self.random, &mut self.ranks, &all, &self.plan.tables)?;
+            let chosen = choose(&mut pool, pick, &mut self.random, &mut self.ranks, &all, &self.plan.tables);
+            let Some(slot) = chosen else {
+                self.all_held = !pool.is_empty();
+                return None;
+            };
             pool.hold(slot);
             (slot, pool.get(slot)?)
         } else {
@@ -212,6 +216,10 @@ impl<O: Os> Worker<O> {
 
     /// The guard's answer.
     pub fn guarded(&mut self, guard: Guard, what: &'static str, message: &str) -> Flow {
+        let message = match std::mem::take(&mut self.all_held) {
+            true => "every file of the set is in another worker's hand",
+            false => message,
+        };
         if let Some(exit) = self.exhausted_exit {
             self.deadline = (0, exit);
             return Flow::Over;

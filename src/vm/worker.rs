@@ -152,6 +152,8 @@ pub struct Worker<O: Os> {
     turns: HashMap<(u32, u32), (u32, u32)>,
     pub(super) path: Vec<u8>,
     pub fault: Option<Box<Fault>>,
+    /// The last choice found files, every one of them in another worker's hand.
+    pub(super) all_held: bool,
     reported: (u64, u64),
     /// Statistics and contents of the buffered step that wrote last.
     pub last_stdio: (StatId, crate::os::Recipe),
@@ -238,6 +240,7 @@ impl<O: Os> Worker<O> {
             turns: HashMap::new(),
             path: Vec::with_capacity(512),
             fault: None,
+            all_held: false,
             reported: (0, 0),
             last_stdio: (NO_STAT, crate::os::Recipe::Zero),
             memory: plan.sets.iter().map(|_| None).collect(),

@@ -37,11 +37,19 @@ impl fmt::Display for Left {
 }
 
 /// Removes everything in the open directory `top`, itself not. Returns what is left of it.
+#[cfg(test)]
 pub fn empty(top: Fd) -> Vec<Left> {
+    // No file is called so.
+    empty_but(top, c"")
+}
+
+/// Removes everything in the open directory `top` but the entry `spared`. Returns what is left
+/// besides.
+pub fn empty_but(top: Fd, spared: &CStr) -> Vec<Left> {
     let mut left = Vec::new();
     match Place::of(top) {
         Ok(place) => {
-            let mut removal = Removal { top, place, path: Vec::new(), left, moved: 0 };
+            let mut removal = Removal { top, place, path: Vec::new(), left, moved: 0, spared };
             removal.empty(top);
             left = removal.left;
         }
@@ -64,7 +72,7 @@ impl Place {
     }
 }
 
-struct Removal {
+struct Removal<'a> {
     top: Fd,
     place: Place,
     /// Names from the top down to the directory in hand.
@@ -72,9 +80,11 @@ struct Removal {
     left: Vec<Left>,
     /// Directories moved up so far.
     moved: u32,
+    /// The entry of the top that stays.
+    spared: &'a CStr,
 }
 
-impl Removal {
+impl Removal<'_> {
     fn empty(&mut self, dir: Fd) {
         let mut buffer = vec![0; 32 * 1024];
         for _ in 0..PASSES {
@@ -99,7 +109,7 @@ impl Removal {
                 return Ok(removed);
             }
             for (name, kind) in entries(buffer.get(..len).unwrap_or_default()) {
-                if name == c"." || name == c".." {
+                if name == c"." || name == c".." || (self.path.is_empty() && name == self.spared) {
                     continue;
                 }
                 match self.entry(dir, name, kind) {

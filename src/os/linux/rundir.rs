@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 
 const PREFIX: &str = "ioscore-run-";
 const MARKER: &CStr = c".ioscore-run";
+/// What the marker is called in a directory that was kept on purpose.
+const KEPT: &CStr = c".ioscore-kept";
 const WORK: &CStr = c"work";
 /// Longest name of a run in bytes: with prefix and process number well below 255.
 const NAME: usize = 128;
@@ -69,10 +71,6 @@ impl RunDir {
                 settled: false,
             }),
             Err(error) => {
-                // Nobody but us has been in there.
-                if let Ok(dir) = calls::openat(target_fd.as_raw_fd(), &name, DIRECTORY, 0) {
-                    removal::empty(calls::owned(dir).as_raw_fd());
-                }
                 let _ = calls::unlinkat(target_fd.as_raw_fd(), &name, libc::AT_REMOVEDIR);
                 Err(error)
             }
@@ -118,10 +116,11 @@ impl RunDir {
         remove_at(self.target.as_raw_fd(), &self.name, self.dir.as_raw_fd())
     }
 
-    /// Leaves the directory where it is, without its marker: [`clean`] will not take it.
+    /// Leaves the directory where it is, marked as kept: [`clean`] will not take it.
     pub fn keep(mut self) -> io::Result<PathBuf> {
         self.settled = true;
-        calls::unlinkat(self.dir.as_raw_fd(), MARKER, 0).map_err(io_error)?;
+        let dir = self.dir.as_raw_fd();
+        calls::renameat(dir, MARKER, dir, KEPT).map_err(io_error)?;
         Ok(self.real.join(self.name()))
     }
 }
@@ -162,42 +161,58 @@ fn make(target: Fd, name: &str) -> io::Result<CString> {
     Err(io_error(last))
 }
 
-/// Opens the new directory and puts the locked marker and the working directory into it.
+/// Opens the new directory and puts the locked marker and the working directory into it. Where
+/// that fails, the directory is empty again.
 fn furnish(target: Fd, name: &CStr) -> io::Result<(OwnedFd, OwnedFd, File)> {
     let dir = calls::owned(calls::openat(target, name, DIRECTORY, 0).map_err(io_error)?);
-    let fd = dir.as_raw_fd();
+    match fill(dir.as_raw_fd()) {
+        Ok((work, marker)) => Ok((dir, work, marker)),
+        Err(error) => {
+            // Nobody but us has been in there. By name: descriptors may be what there is none of.
+            let _ = calls::unlinkat(dir.as_raw_fd(), WORK, libc::AT_REMOVEDIR);
+            let _ = calls::unlinkat(dir.as_raw_fd(), MARKER, 0);
+            Err(error)
+        }
+    }
+}
+
+fn fill(fd: Fd) -> io::Result<(OwnedFd, File)> {
     // Whatever the umask took away.
     calls::fchmod(fd, 0o700).map_err(io_error)?;
-    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    let mut marker = File::from(calls::owned(calls::openat(fd, MARKER, flags, 0o600).map_err(io_error)?));
-    // Locked before it says whose it is. Where locks do not exist the process number must do.
-    let _ = marker.try_lock();
-    marker.write_all(Marker::of_this_process().to_text().as_bytes())?;
-    marker.sync_all()?;
+    let marker = mark(fd, &Marker::of_this_process())?;
     calls::mkdirat(fd, WORK, 0o700).map_err(io_error)?;
     let work = calls::owned(calls::openat(fd, WORK, DIRECTORY, 0).map_err(io_error)?);
     calls::fchmod(work.as_raw_fd(), 0o700).map_err(io_error)?;
     // The marker's name must outlive a crash as well.
     let _ = calls::fsync(fd);
-    Ok((dir, work, marker))
+    Ok((work, marker))
 }
 
-/// Removes an open run directory: the work first, the marker last, so that a removal that is
-/// cut short can be taken up again.
+/// Puts a locked marker into a directory that has none.
+fn mark(dir: Fd, marker: &Marker) -> io::Result<File> {
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    let mut file = File::from(calls::owned(calls::openat(dir, MARKER, flags, 0o600).map_err(io_error)?));
+    // Locked before it says whose it is. Where locks do not exist the process number must do.
+    let _ = file.try_lock();
+    file.write_all(marker.to_text().as_bytes())?;
+    file.sync_all()?;
+    Ok(file)
+}
+
+/// Removes an open run directory, the marker last: whatever remains after a removal that failed
+/// or was cut short is still known as ours and can be taken up again.
 fn remove_at(target: Fd, name: &CStr, dir: Fd) -> Result<(), Vec<Left>> {
     let failed = |path: &str, errno| vec![Left { path: path.to_string(), errno }];
-    // Where the directory cannot even be opened, emptying the one above opens it up.
-    if let Ok(work) = calls::openat(dir, WORK, DIRECTORY, 0).map(calls::owned) {
-        let mut left = removal::empty(work.as_raw_fd());
-        if !left.is_empty() {
-            left.iter_mut().for_each(|left| left.path = format!("work/{}", left.path));
-            return Err(left);
-        }
-        let _ = calls::unlinkat(dir, WORK, libc::AT_REMOVEDIR);
-    }
-    let left = removal::empty(dir);
+    let left = removal::empty_but(dir, MARKER);
     if !left.is_empty() {
         return Err(left);
+    }
+    let marker = read_marker(dir).map(|(marker, _)| marker);
+    let unmarked = calls::unlinkat(dir, MARKER, 0);
+    if let Err(errno) = unmarked
+        && errno.0 != libc::ENOENT
+    {
+        return Err(failed(&MARKER.to_string_lossy(), errno));
     }
     // The name may have been given to another directory meanwhile.
     let same = |a: libc::stat64, b: libc::stat64| (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino);
@@ -208,7 +223,13 @@ fn remove_at(target: Fd, name: &CStr, dir: Fd) -> Result<(), Vec<Left>> {
     }
     match calls::unlinkat(target, name, libc::AT_REMOVEDIR) {
         Ok(()) | Err(Errno(libc::ENOENT)) => Ok(()),
-        Err(errno) => Err(failed(".", errno)),
+        Err(errno) => {
+            // It stays, and so it is marked again as far as that is possible.
+            if let Some(marker) = marker {
+                let _ = mark(dir, &marker);
+            }
+            Err(failed(".", errno))
+        }
     }
 }
 
@@ -228,6 +249,8 @@ pub enum CleanedState {
     StillRunning,
     /// No marker of this program in it, or another user's: not touched.
     NotOurs,
+    /// Its user wanted it to stay: not touched.
+    Kept,
     Failed(Errno),
 }
 
@@ -273,7 +296,8 @@ fn clean_one(target: Fd, name: &CStr) -> (CleanedState, Vec<Left>) {
         return nothing(CleanedState::NotOurs);
     };
     let Some((marker, file)) = read_marker(dir.as_raw_fd()) else {
-        return nothing(CleanedState::NotOurs);
+        let kept = calls::raw_statat(dir.as_raw_fd(), KEPT).is_ok();
+        return nothing(if kept { CleanedState::Kept } else { CleanedState::NotOurs });
     };
     // Ours until this function ends, so that two cleaners do not meet in there.
     if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {

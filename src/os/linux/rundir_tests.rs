@@ -1,3 +1,4 @@
+use super::super::testing::Mounted;
 use super::*;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -58,7 +59,7 @@ fn dropping_removes_and_keeping_does_not() {
     fs::write(run.path().join("file"), "x").unwrap();
     let kept = run.keep().unwrap();
     assert_eq!(fs::read_to_string(kept.join("work/file")).unwrap(), "x");
-    assert_eq!(states(target.path())[0].1, CleanedState::NotOurs);
+    assert_eq!(states(target.path())[0].1, CleanedState::Kept);
     assert!(kept.join("work/file").exists());
 }
 
@@ -209,4 +210,49 @@ fn a_killed_process_is_cleaned_after() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(states(target.path())[0].1, CleanedState::Removed);
+}
+
+#[test]
+fn a_directory_that_cannot_be_furnished_goes_again() {
+    let target = tempfile::tempdir().unwrap();
+    // Room for the root, the run directory and its marker; none for the working directory.
+    let Some(_mounted) = Mounted::tmpfs(target.path(), c"nr_inodes=3") else {
+        crate::os::skipped::skipped("mounting a file system is not permitted here");
+        return;
+    };
+    let error = RunDir::create(target.path(), "x").unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+    assert!(names(target.path()).is_empty());
+}
+
+#[test]
+fn what_a_failed_removal_leaves_is_still_ours() {
+    let target = tempfile::tempdir().unwrap();
+    let run = RunDir::create(target.path(), "x").unwrap();
+    let dir = target.path().join(run.name());
+    fs::create_dir(run.path().join("mount")).unwrap();
+    for mount in [run.path().join("mount"), run.path()] {
+        let Some(mounted) = Mounted::tmpfs(&mount, c"size=64k") else {
+            crate::os::skipped::skipped("mounting a file system is not permitted here");
+            return;
+        };
+        fs::write(mount.join("precious"), "x").unwrap();
+        let left = remove_at(run.target.as_raw_fd(), &run.name, run.dir.as_raw_fd()).unwrap_err();
+        assert_eq!(left[0].errno, Errno(libc::EXDEV), "{left:?}");
+        assert!(dir.join(".ioscore-run").exists() && mount.join("precious").exists());
+        assert_eq!(states(target.path())[0].1, CleanedState::StillRunning);
+        drop(mounted);
+        fs::create_dir_all(run.path().join("mount")).unwrap();
+    }
+    // Its own name is taken by a mount: it cannot go, and gets its marker back.
+    let marker = fs::read(dir.join(".ioscore-run")).unwrap();
+    let Some(mounted) = Mounted::tmpfs(&dir, c"size=64k") else { return };
+    let inside = fs::File::open(&dir).unwrap();
+    fs::write(dir.join(".ioscore-run"), &marker).unwrap();
+    let left = remove_at(run.target.as_raw_fd(), &run.name, inside.as_raw_fd()).unwrap_err();
+    assert_eq!(left, [Left { path: ".".into(), errno: Errno(libc::EBUSY) }]);
+    assert_eq!(fs::read(dir.join(".ioscore-run")).unwrap(), marker);
+    drop((inside, mounted));
+    run.remove().unwrap();
+    assert!(names(target.path()).is_empty());
 }

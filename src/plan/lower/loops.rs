@@ -74,7 +74,11 @@ impl Lower {
             ends.push(match key.as_str() {
                 "bytes" => Until::Bytes { total: self.or(units::size(value), 0), each },
                 "ops" => Until::Ops { total: self.or(units::count(value), 0), each, data: true },
-                "passes" => Until::Passes(self.or(units::count(value), 1)),
+                // No pass is over before its first transfer: none are none at all.
+                "passes" => match self.or(units::count(value), 1) {
+                    0 => Until::Times(0),
+                    n => Until::Passes(n),
+                },
                 "exhausted" => Until::Exhausted,
                 "steady" => self.steady(value),
                 _ => continue,
