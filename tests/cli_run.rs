@@ -176,13 +176,16 @@ fn several_targets_take_turns_and_have_a_record_each() {
 }
 
 #[test]
-fn two_targets_of_one_name_are_kept_apart() {
+fn two_targets_of_one_name_must_be_told_apart() {
     let place = Place::with(&[FILES]);
     std::fs::create_dir_all(place.path().join("u/t")).expect("a directory");
     let arguments =
         ["run", "files.yaml:small", "--target", "t", "--target", "u/t", "--runs", "1", "--name", "x"];
-    place.call(&arguments).expect(0);
-    assert_eq!((place.statuses("x-t").len(), place.statuses("x-t-2").len()), (1, 1));
+    place.call(&arguments).expect(2).says(&["two targets are called t", "NAME=u/t"]);
+    let named =
+        ["run", "files.yaml:small", "--target", "t", "--target", "v=u/t", "--runs", "1", "--name", "x"];
+    place.call(&named).expect(0);
+    assert_eq!((place.statuses("x-t").len(), place.statuses("x-v").len()), (1, 1));
 }
 
 #[test]
