@@ -4,7 +4,7 @@ use crate::common::cases::{plan, sim};
 use ioscore::plan::needs::needs;
 
 fn refused(body: &str) -> String {
-    plan(body).err().expect("it is refused")
+    plan(body).expect_err("it is refused")
 }
 
 #[test]
