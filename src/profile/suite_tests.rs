@@ -157,8 +157,9 @@ fn a_preset_sets_what_at_least_one_profile_knows() {
 
     // Many profiles without it are one note.
     let request = Request { presets: vec!["tiny".into()], ..Request::default() };
-    let suite =
-        yaml::node("{suite: s, title: S, tests: [{profile: wait}, {profile: other}, {profile: fill, cases: small}]}");
+    let suite = yaml::node(
+        "{suite: s, title: S, tests: [{profile: wait}, {profile: other}, {profile: fill, cases: small}]}",
+    );
     let notes = plan_of(suite, &request).unwrap().1;
     let messages: Vec<&str> = notes.iter().map(|note| &note.message[..]).collect();
     assert_eq!(messages, ["wait, other have no preset tiny and run without it"]);
