@@ -56,7 +56,7 @@ fn targets_of_one_name_are_refused_before_anything_is_written() {
         .expect(2)
         .says(&["two targets are called data: a/data and b/data", "--target NAME=b/data"]);
     call(["a/data", "a/data"]).expect(2).says(&["two targets are called data"]);
-    call(["A=a/data", "a=b/data"]).expect(2).says(&["two targets are called a"]);
+    call(["A=a/data", "A=b/data"]).expect(2).says(&["two targets are called A"]);
     assert!(!place.path().join("results/two").exists());
     // With names, even one directory may be compared with itself.
     call(["A=a/data", "B=a/data"]).expect(0);
@@ -186,6 +186,16 @@ fn two_targets_of_one_name_must_be_told_apart() {
         ["run", "files.yaml:small", "--target", "t", "--target", "v=u/t", "--runs", "1", "--name", "x"];
     place.call(&named).expect(0);
     assert_eq!((place.statuses("x-t").len(), place.statuses("x-v").len()), (1, 1));
+}
+
+#[test]
+fn two_targets_of_almost_one_name_are_kept_apart() {
+    let place = Place::with(&[FILES]);
+    std::fs::create_dir_all(place.path().join("u/t")).expect("a directory");
+    let arguments =
+        ["run", "files.yaml:small", "--target", "T 1=t", "--target", "T-1=u/t", "--runs", "1", "--name", "x"];
+    place.call(&arguments).expect(0);
+    assert_eq!((place.statuses("x-T-1").len(), place.statuses("x-T-1-2").len()), (1, 1));
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn places(args: &Args) -> Result<Vec<Place>, Failure> {
 /// given twice as well, unless both have names.
 fn told_apart(places: &[Place]) -> Result<(), Failure> {
     for (at, place) in places.iter().enumerate() {
-        let same = |other: &&Place| other.about.name.eq_ignore_ascii_case(&place.about.name);
+        let same = |other: &&Place| other.about.name == place.about.name;
         if let Some(other) = places.iter().take(at).find(same) {
             return Err(Failure::wrong(format!(
                 "two targets are called {}: {} and {}; name them, as in --target NAME={}",

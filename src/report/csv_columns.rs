@@ -77,9 +77,10 @@ const fn column(name: &'static str, doc: &'static str, cell: fn(&Line) -> Cell) 
 
 const RUN: Column = column("run", "name of the run", |l| Cell::text(Some(&l.record.run.name)));
 const TARGET: Column = column("target", "name of the target", |l| Cell::text(Some(&l.record.target.name)));
-const SUITE: Column = column("suite", "id of the suite; empty for single cases", |l| {
-    Cell::text(l.record.run.suite.as_ref().map(|suite| suite.id.as_str()))
-});
+const SUITE: Column =
+    column("suite", "id of the suite; of profiles run without one, their ids joined by `+`", |l| {
+        Cell::text(l.record.run.suite.as_ref().map(|suite| suite.id.as_str()))
+    });
 const PROFILE: Column = column("profile", "id of the profile", |l| Cell::text(Some(&l.row.profile)));
 const CASE: Column = column("case", "id of the case within its profile", |l| Cell::text(Some(&l.row.case)));
 const TITLE: Column = column("title", "the case in words", |l| Cell::text(Some(&l.row.title)));
