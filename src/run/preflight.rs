@@ -106,7 +106,7 @@ fn threads(root: &Root) -> (u64, String) {
     let limits = [
         number("/proc/sys/kernel/threads-max").map(|n| (n, format!("kernel.threads-max is {n}"))),
         number("/proc/sys/vm/max_map_count").map(|n| {
-            let text = format!("vm.max_map_count is {n}, a thread needs {MAPS_PER_THREAD}");
+            let text = format!("max_map_count is {n}, a thread needs {MAPS_PER_THREAD}");
             (n / MAPS_PER_THREAD, text)
         }),
         processes.map(|n| (n, format!("the limit of processes, ulimit -u, is {n}"))),
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(threads(&root), (20_000, "kernel.threads-max is 20000".into()));
         put("proc/sys/vm/max_map_count", "65530\n");
         assert_eq!(threads(&root).0, 13_106);
-        assert_eq!(threads(&root).1, "vm.max_map_count is 65530, a thread needs 5");
+        assert_eq!(threads(&root).1, "max_map_count is 65530, a thread needs 5");
         put("proc/self/limits", "Max open files 9 9 files\nMax processes 700 900 processes\n");
         assert_eq!(threads(&root).0, if is_root() { 13_106 } else { 700 });
         put("proc/self/limits", "Max processes unlimited unlimited processes\n");
