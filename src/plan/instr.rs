@@ -604,6 +604,33 @@ pub struct Plan {
     pub places: Vec<String>,
 }
 
+impl Plan {
+    /// A plan in which nothing happens: one worker, no phase.
+    pub fn empty() -> Plan {
+        Plan {
+            workers: 1,
+            engine: EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never },
+            random: RandomPlan::default(),
+            sets: Vec::new(),
+            phases: Vec::new(),
+            schedule: Vec::new(),
+            args: Vec::new(),
+            loops: Vec::new(),
+            mixes: Vec::new(),
+            eaches: Vec::new(),
+            paces: Vec::new(),
+            tables: Vec::new(),
+            ats: Vec::new(),
+            names: Vec::new(),
+            budgets: 0,
+            blocks: 0,
+            barriers: 0,
+            largest_block: 0,
+            places: Vec::new(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,27 +16,7 @@ fn group(name: &str, workers: (u32, u32), measured: bool) -> GroupPlan {
 
 pub(in crate::run) fn plan(stats: Vec<StatPlan>, groups: Vec<GroupPlan>) -> Plan {
     let phase = PhasePlan { name: "work".into(), measured: true, groups, stats, expected: Expected::Unknown };
-    Plan {
-        workers: 2,
-        engine: EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never },
-        random: RandomPlan::default(),
-        sets: Vec::new(),
-        phases: vec![phase],
-        schedule: vec![Schedule::Phase(0)],
-        args: Vec::new(),
-        loops: Vec::new(),
-        mixes: Vec::new(),
-        eaches: Vec::new(),
-        paces: Vec::new(),
-        tables: Vec::new(),
-        ats: Vec::new(),
-        names: Vec::new(),
-        budgets: 0,
-        blocks: 0,
-        barriers: 0,
-        largest_block: 0,
-        places: Vec::new(),
-    }
+    Plan { workers: 2, phases: vec![phase], schedule: vec![Schedule::Phase(0)], ..Plan::empty() }
 }
 
 /// `ops` operations of `bytes` bytes and `latency` ns each.

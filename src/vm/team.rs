@@ -412,9 +412,6 @@ mod tests {
         };
         let plan = Arc::new(Plan {
             workers: 3,
-            engine: EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never },
-            random: RandomPlan::default(),
-            sets: Vec::new(),
             phases: vec![PhasePlan {
                 name: "broken".into(),
                 measured: true,
@@ -424,18 +421,9 @@ mod tests {
             }],
             schedule: vec![Schedule::Phase(0)],
             args: vec![Args { set: 7, ..Args::default() }],
-            loops: Vec::new(),
-            mixes: Vec::new(),
-            eaches: Vec::new(),
-            paces: Vec::new(),
-            tables: Vec::new(),
-            ats: Vec::new(),
-            names: Vec::new(),
-            budgets: 0,
-            blocks: 0,
-            barriers: 0,
             largest_block: 4096,
             places: vec![String::new()],
+            ..Plan::empty()
         });
         let disk = SimFs::new(Options::default());
         let shared = Arc::new(Shared::new(&plan));

@@ -21,7 +21,7 @@ const LEAST_BUFFER: u64 = 64 << 10;
 pub fn lower(case: &BoundCase) -> Result<Plan, Vec<Diagnostic>> {
     let body = &case.body;
     let mut lower = Lower {
-        plan: empty_plan(),
+        plan: Plan::empty(),
         problems: Vec::new(),
         opened: BTreeSet::new(),
         data_use: Vec::new(),
@@ -49,30 +49,6 @@ pub fn lower(case: &BoundCase) -> Result<Plan, Vec<Diagnostic>> {
     finish_sets(&mut lower, body);
     lower.plan.largest_block = lower.largest_block();
     if lower.problems.is_empty() { Ok(lower.plan) } else { Err(lower.problems) }
-}
-
-fn empty_plan() -> Plan {
-    Plan {
-        workers: 1,
-        engine: EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never },
-        random: RandomPlan::default(),
-        sets: Vec::new(),
-        phases: Vec::new(),
-        schedule: Vec::new(),
-        args: Vec::new(),
-        loops: Vec::new(),
-        mixes: Vec::new(),
-        eaches: Vec::new(),
-        paces: Vec::new(),
-        tables: Vec::new(),
-        ats: Vec::new(),
-        names: Vec::new(),
-        budgets: 0,
-        blocks: 0,
-        barriers: 0,
-        largest_block: 0,
-        places: Vec::new(),
-    }
 }
 
 pub fn workers(lower: &mut Lower, node: &Node) -> u32 {
