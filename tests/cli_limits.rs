@@ -171,3 +171,12 @@ fn somebody_without_rights_gets_messages_and_not_surprises() {
     assert_eq!(run.status.code(), Some(3), "{err}");
     assert!(err.contains("EACCES") && !place.path().join("results/two").exists(), "{err}");
 }
+
+#[test]
+fn what_is_no_regular_file_is_not_read() {
+    let place = Place::new();
+    place.call(&["check", "/dev/zero"]).expect(2).says(&["no regular file"]);
+    place.call(&["run", "/dev/zero", "--target", "t"]).expect(2).says(&["no regular file"]);
+    std::fs::write(place.path().join("long.yaml"), vec![b'#'; 3 << 20]).expect("a file");
+    place.call(&["check", "long.yaml"]).expect(2);
+}

@@ -5,6 +5,7 @@
 
 use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::check::{check_structure, what_of};
@@ -180,9 +181,8 @@ impl Library {
     /// Reads a file. `what` says which kind it must be.
     fn file(&self, path: &Path, what: Option<What>) -> Result<Node, Vec<Diagnostic>> {
         let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| {
-            let message = format!("cannot read {name}: {}", error.kind());
-            vec![Diagnostic::general("unreadable-file", message)]
+        let bytes = read(path).map_err(|why| {
+            vec![Diagnostic::general("unreadable-file", format!("cannot read {name}: {why}"))]
         })?;
         if let Some(dir) = path.parent() {
             let mut beside = self.beside.borrow_mut();
@@ -297,4 +297,18 @@ fn shown(what: What, id: &str) -> String {
 
 fn looks_like_path(name: &str) -> bool {
     name.contains('/') || name.ends_with(".yaml") || name.ends_with(".yml")
+}
+
+/// The bytes of a profile or suite, and one more than is allowed where there are too many: the
+/// loader then says so. A device or a pipe might never end.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let plain = std::fs::metadata(path).map_err(|error| error.kind().to_string())?;
+    if !plain.is_file() {
+        return Err("it is no regular file".into());
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(super::decode::LARGEST_FILE_BYTES as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|error| error.kind().to_string())?;
+    Ok(bytes)
 }

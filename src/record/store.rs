@@ -249,6 +249,11 @@ fn sync_directory(dir: &Path) -> Result<(), StoreError> {
 
 /// Reads one record file.
 pub fn load(path: &Path) -> Result<Record, StoreError> {
+    // A device or a pipe might never end.
+    if !fs::metadata(path).map_err(io_error("read", path))?.is_file() {
+        let why = "it is no regular file".into();
+        return Err(StoreError::Invalid { path: path.display().to_string(), why });
+    }
     let bytes = fs::read(path).map_err(io_error("read", path))?;
     json::read(&bytes).map_err(|why| StoreError::Invalid { path: path.display().to_string(), why })
 }
