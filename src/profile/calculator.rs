@@ -60,9 +60,13 @@ const FILTERS: [&str; 25] = [
 /// A mistake in an expression, with the bytes of the expression it is in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
+    /// Stable kebab-case name of the kind of mistake.
     pub code: &'static str,
+    /// Bytes of the expression that are meant; `None` means all of it.
     pub part: Option<Range<usize>>,
+    /// What is wrong.
     pub message: String,
+    /// What would be right.
     pub help: Option<String>,
 }
 

@@ -30,6 +30,7 @@ pub struct Selection {
 /// A preset that was asked for.
 #[derive(Clone, Debug, Default)]
 pub struct PresetUse {
+    /// Name as asked for.
     pub name: String,
     /// Values that a suite's preset of this name adds after the profile's own.
     pub extra: Vec<(String, Node)>,
@@ -46,7 +47,9 @@ impl From<&str> for PresetUse {
 /// One parameter of a case.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Param {
+    /// Name as declared.
     pub name: String,
+    /// Value in force.
     pub value: ParamValue,
     /// Whether it differs from what the profile publishes for this case.
     pub changed: bool,
@@ -55,8 +58,11 @@ pub struct Param {
 /// One case with everything decided that can be before the target is looked at.
 #[derive(Clone, Debug)]
 pub struct BoundCase {
+    /// Id of its profile.
     pub profile_id: String,
+    /// Version of its profile.
     pub profile_version: String,
+    /// Title of its profile.
     pub profile_title: String,
     /// Kebab-case, made from the published values: a preset does not change it.
     pub case_id: String,

@@ -40,6 +40,7 @@ phases:
       - {write: '{{ block }}', when: pattern == 'write'}
 ";
 
+/// A step vocabulary of three verbs that take nothing.
 pub fn verbs() -> Vec<Verb> {
     let verb = |name| Verb { name, group: "data", doc: "", object: None, bare: true, args: &[] };
     ["read", "write", "close"].map(verb).to_vec()

@@ -17,7 +17,9 @@ use super::units;
 /// The original that a profile follows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reproduces {
+    /// Name of the original program.
     pub tool: String,
+    /// Its version as the original writes it.
     pub version: String,
     /// The published results that rows of this profile may be compared with: `pts/fio-1.11.5`.
     pub comparable_with: Option<String>,
@@ -41,15 +43,23 @@ pub struct Case {
 /// A profile whose parameters have no values yet.
 #[derive(Clone, Debug)]
 pub struct Profile {
+    /// The name it is found by.
     pub id: String,
+    /// Version as written.
     pub version: String,
+    /// One line for people.
     pub title: String,
+    /// One sentence about it.
     pub summary: Option<String>,
+    /// A longer text about it.
     pub description: Option<String>,
+    /// The original it follows; `None` without one.
     pub reproduces: Option<Reproduces>,
+    /// Declared parameters and the names made from them.
     pub params: Params,
     /// In the order written.
     pub presets: Vec<(String, Node)>,
+    /// In the order written, matrices unfolded.
     pub cases: Vec<Case>,
     /// The whole file.
     pub node: Node,

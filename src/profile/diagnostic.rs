@@ -7,8 +7,11 @@ use super::node::Place;
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
+    /// Additional information.
     Note,
+    /// The file works, perhaps not as meant.
     Warning,
+    /// The file cannot be used.
     Error,
 }
 
@@ -16,6 +19,7 @@ pub enum Severity {
 /// says what would be right.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Diagnostic {
+    /// How bad it is.
     pub severity: Severity,
     /// Stable kebab-case name of the kind of mistake, for example `unknown-key`.
     pub code: &'static str,
@@ -25,12 +29,14 @@ pub struct Diagnostic {
     pub on_key: bool,
     /// Bytes within the scalar that are meant (for expressions); `None` means all of it.
     pub part: Option<Range<usize>>,
+    /// What is wrong.
     pub message: String,
     /// Lines of help: what is allowed, the nearest right name.
     pub help: Vec<String>,
 }
 
 impl Diagnostic {
+    /// A mistake that keeps the file from being used.
     pub fn error(code: &'static str, place: &Place, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Error,
@@ -43,10 +49,12 @@ impl Diagnostic {
         }
     }
 
+    /// A finding that does not keep the file from being used.
     pub fn warning(code: &'static str, place: &Place, message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, place, message) }
     }
 
+    /// Additional information about a place.
     pub fn note(code: &'static str, place: &Place, message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity: Severity::Note, ..Diagnostic::error(code, place, message) }
     }
@@ -70,11 +78,13 @@ impl Diagnostic {
         self
     }
 
+    /// Narrows the place down to these bytes of the scalar.
     pub fn part(mut self, part: Range<usize>) -> Diagnostic {
         self.part = Some(part);
         self
     }
 
+    /// Adds a line of help.
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help.push(help.into());
         self

@@ -21,24 +21,36 @@ pub enum Bound {
 /// What is drawn at run time; bounded whole numbers.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Distribution {
+    /// Always this value.
     Constant(Bound),
     /// Every `step`-th number from `lo` to `hi`, both included.
     Uniform {
+        /// Smallest value.
         lo: Bound,
+        /// Largest value.
         hi: Bound,
+        /// Distance of neighbouring values.
         step: u64,
     },
     /// Values with their weights; weights are finite, from 0, and not all 0. As written, in order.
     Weighted(Vec<(Bound, f64)>),
+    /// Gamma distribution.
     Gamma {
+        /// Mean of what is drawn.
         mean: u64,
+        /// Shape parameter.
         shape: f64,
     },
+    /// Normal distribution.
     Normal {
+        /// Mean of what is drawn.
         mean: u64,
+        /// Standard deviation.
         sd: u64,
     },
+    /// Exponential distribution.
     Exponential {
+        /// Mean of what is drawn.
         mean: u64,
     },
     /// (fraction of one, value), both rising, from 0 to 1; linear in between.
@@ -47,7 +59,9 @@ pub enum Distribution {
     Zipf(f64),
     /// The fraction `share` of the draws falls into the fraction `of` of the range.
     Hot {
+        /// Fraction of the draws, from 0 to 1.
         share: f64,
+        /// Fraction of the range, from 0 to 1.
         of: f64,
     },
 }

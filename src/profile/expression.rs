@@ -20,12 +20,14 @@ pub struct Facts {
     pub memory: u64,
     /// Free space of the target's file system.
     pub free_space: u64,
+    /// Page of memory of the machine.
     pub page_size: u64,
     /// The alignment that direct transfers need on the target.
     pub target_block: u64,
 }
 
 impl Facts {
+    /// Names of the facts in expressions, in the order of the fields.
     pub const NAMES: [&str; 5] = ["cpus", "memory", "free_space", "page_size", "target_block"];
 
     /// A fact by its name.
@@ -59,10 +61,12 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// A scope that knows the facts only.
     pub fn new(facts: &Facts) -> Scope {
         Scope { facts: *facts, names: BTreeMap::new(), missing: BTreeSet::new(), used: BTreeSet::new() }
     }
 
+    /// Gives a name its value, instead of an earlier one.
     pub fn define(&mut self, name: &str, binding: Binding) {
         self.missing.remove(name);
         self.names.insert(name.to_string(), binding);
@@ -78,6 +82,7 @@ impl Scope {
         self.names.contains_key(name) || Facts::NAMES.contains(&name)
     }
 
+    /// Value of a parameter or `let`; `None` for facts and unknown names.
     pub fn binding(&self, name: &str) -> Option<&Binding> {
         self.names.get(name)
     }

@@ -11,7 +11,9 @@ use Kind::{Any, Bool, Choice, Choices, Count, Duration, Expression, Id, Name, Pe
 /// Which of the two kinds of file is meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
+    /// A file of cases.
     Profile,
+    /// A file that lists tests.
     Suite,
 }
 

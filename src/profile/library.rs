@@ -37,11 +37,14 @@ pub struct Library {
 /// What an argument names.
 #[derive(Debug)]
 pub enum Found {
+    /// A profile.
     Profile(Box<Profile>),
+    /// A suite.
     Suite(Box<Suite>),
 }
 
 impl Library {
+    /// A library that has read nothing yet; `verbs` is the step vocabulary.
     pub fn new(verbs: &'static [Verb]) -> Library {
         Library {
             verbs,
@@ -53,10 +56,12 @@ impl Library {
         }
     }
 
+    /// The step vocabulary.
     pub fn verbs(&self) -> &'static [Verb] {
         self.verbs
     }
 
+    /// Texts of the files read so far; no file may be read while this is held.
     pub fn sources(&self) -> Ref<'_, Sources> {
         self.sources.borrow()
     }

@@ -16,7 +16,9 @@ pub struct Place {
 /// scalar that holds the expression.
 #[derive(Clone, Debug)]
 pub struct Node {
+    /// Where it stands.
     pub place: Place,
+    /// What it is.
     pub value: Value,
     /// Came out of an expression: a bare number is then taken in base units (bytes, seconds).
     pub computed: bool,
@@ -25,13 +27,17 @@ pub struct Node {
 /// A YAML value after merge keys and tags are dealt with.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
+    /// Nothing, or `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
     /// Every integer of YAML that fits; larger ones are refused by the loader.
     Int(i128),
     /// Finite; `.inf` and `.nan` are refused by the loader.
     Float(f64),
+    /// A scalar that is nothing else.
     Text(String),
+    /// In the order written.
     List(Vec<Node>),
     /// In the order written; keys are unique.
     Map(Vec<(String, Node)>),
@@ -67,6 +73,7 @@ impl Node {
         }
     }
 
+    /// The text of a text; `None` for anything else.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),

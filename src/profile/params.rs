@@ -18,17 +18,25 @@ use super::{units, yaml};
 /// What a parameter may be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ParamType {
+    /// A whole number from 0.
     Count,
+    /// Bytes, with or without a unit.
     Size,
+    /// A length of time.
     Duration,
+    /// A part of a whole.
     Percent,
+    /// `true` or `false`.
     Bool,
+    /// Any text.
     Text,
     /// One of these words.
     Choice(Vec<String>),
     /// Any of these words.
     Choices(Vec<String>),
+    /// The path of a file.
     File,
+    /// A number drawn at run time.
     Distribution,
 }
 
@@ -37,6 +45,7 @@ pub enum ParamType {
 pub enum ParamValue {
     /// As if not written, wherever it ends up.
     Null,
+    /// A whole number.
     Count(u64),
     /// Bytes.
     Size(u64),
@@ -44,9 +53,11 @@ pub enum ParamValue {
     Duration(u64),
     /// Fraction of one.
     Percent(f64),
+    /// `true` or `false`.
     Bool(bool),
     /// A text or a choice.
     Text(String),
+    /// Any number of the words allowed.
     Choices(Vec<String>),
     /// The path as given.
     File(String),
@@ -57,11 +68,13 @@ pub enum ParamValue {
 /// One declared parameter.
 #[derive(Clone, Debug)]
 pub struct ParamDecl {
+    /// Name in expressions and on the command line.
     pub name: String,
     /// One type, or several of which the value has either.
     pub types: Vec<ParamType>,
     /// `None`: the user must give a value. A written null is a default.
     pub default: Option<Node>,
+    /// One line for people.
     pub help: Option<String>,
     /// The declaration.
     pub node: Node,
@@ -70,6 +83,7 @@ pub struct ParamDecl {
 /// The parameters of a profile and the names made from them.
 #[derive(Clone, Debug, Default)]
 pub struct Params {
+    /// In the order declared.
     pub decls: Vec<ParamDecl>,
     /// `let:` in the order written.
     pub lets: Vec<(String, Node)>,
@@ -81,6 +95,7 @@ pub type Given = BTreeMap<String, (ParamValue, BTreeSet<&'static str>)>;
 /// All parameters with their values, ready for expressions.
 #[derive(Clone, Debug)]
 pub struct Resolved {
+    /// Names with their values.
     pub scope: Scope,
     /// In the order declared; `None` where nobody gave one.
     pub values: Vec<(String, Option<ParamValue>)>,
@@ -112,6 +127,7 @@ impl Params {
         if problems.is_empty() { Ok(Params { decls, lets }) } else { Err(problems) }
     }
 
+    /// A declaration by its name.
     pub fn get(&self, name: &str) -> Option<&ParamDecl> {
         self.decls.iter().find(|decl| decl.name == name)
     }
@@ -217,6 +233,7 @@ impl Params {
         Ok(())
     }
 
+    /// Names in the order declared.
     pub fn names(&self) -> Vec<&str> {
         self.decls.iter().map(|decl| decl.name.as_str()).collect()
     }

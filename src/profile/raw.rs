@@ -16,17 +16,26 @@ const LARGEST_TREE: usize = 16 << 20;
 /// How the error of a tree that is larger begins.
 pub const TOO_LARGE: &str = "unfolded too far";
 
+/// A YAML value as the parser gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Raw {
+    /// Nothing, or `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// An integer that 64 bits hold, signed or not.
     Int(i128),
     /// An integer that no type holds.
     Huge(String),
+    /// A number with a fraction or exponent, also `.inf` and `.nan`.
     Float(f64),
+    /// Any other scalar.
     Text(String),
+    /// In the order written.
     List(Vec<Raw>),
+    /// Keys and values in the order written; keys may repeat.
     Map(Vec<(Raw, Raw)>),
+    /// A tag that is not supported.
     Tagged(String),
 }
 

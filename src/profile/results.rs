@@ -17,7 +17,9 @@ use super::units;
 /// Which of two values is the better one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Better {
+    /// More is better.
     Higher,
+    /// Less is better.
     Lower,
 }
 
@@ -71,6 +73,7 @@ impl Unit {
         }
     }
 
+    /// As written in profiles and reports.
     pub fn name(self) -> &'static str {
         self.name
     }
@@ -96,10 +99,13 @@ impl fmt::Display for Unit {
 /// One number a profile reports.
 #[derive(Clone, Debug)]
 pub struct MetricSpec {
+    /// Name within the case.
     pub name: String,
     /// A bare expression.
     pub value: Node,
+    /// Unit it is printed in.
     pub unit: Unit,
+    /// Which direction is an improvement.
     pub better: Better,
     /// The one that stands for the whole case; exactly one of a case.
     pub primary: bool,
@@ -110,11 +116,15 @@ pub struct MetricSpec {
 /// One number after a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Metric {
+    /// Name within the case.
     pub name: String,
     /// In base units; `None` where something it needs never ran. Never NaN.
     pub value: Option<f64>,
+    /// Unit it is printed in.
     pub unit: Unit,
+    /// Which direction is an improvement.
     pub better: Better,
+    /// Whether it stands for the whole case.
     pub primary: bool,
 }
 

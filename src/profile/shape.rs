@@ -60,18 +60,23 @@ pub enum Kind {
 /// One key of a map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Field {
+    /// The key as written.
     pub name: &'static str,
+    /// What its value may be.
     pub kind: Kind,
+    /// Whether the map must have it.
     pub required: bool,
     /// One line of help, lower-case, without a full stop.
     pub doc: &'static str,
 }
 
 impl Field {
+    /// A key that may be left out.
     pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Field {
         Field { name, kind, required: false, doc }
     }
 
+    /// A key that must be there.
     pub const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Field {
         Field { name, kind, required: true, doc }
     }
@@ -80,6 +85,7 @@ impl Field {
 /// One verb of the step vocabulary, as the schema and the reference see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Verb {
+    /// The word as written in a step.
     pub name: &'static str,
     /// Section of the reference page: `open files`, `data`, `durability`, `names`, `flow`, ….
     pub group: &'static str,

@@ -23,6 +23,7 @@ struct Source {
 /// A place found: where a message points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
+    /// Index of the file, as `add` gave it.
     pub file: u16,
     /// Bytes of the file's text.
     pub range: Range<usize>,
@@ -33,6 +34,7 @@ pub struct Span {
 }
 
 impl Sources {
+    /// No files.
     pub fn new() -> Sources {
         Sources::default()
     }

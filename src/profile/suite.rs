@@ -40,6 +40,7 @@ pub enum Policy {
 /// How often a case is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Runs {
+    /// When there are enough runs.
     pub policy: Policy,
     /// No more than this, in any case.
     pub max: Option<u64>,
@@ -51,6 +52,7 @@ impl Runs {
     /// What is done when nobody says anything.
     pub const DEFAULT: Runs = Runs { policy: Policy::Pts { min: 3 }, max: None, budget: None };
 
+    /// So many runs, without a limit of time.
     pub const fn exactly(runs: u64) -> Runs {
         Runs { policy: Policy::Exactly(runs), max: None, budget: None }
     }
@@ -59,22 +61,29 @@ impl Runs {
 /// What is done to caches before each run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cache {
+    /// Leaves caches as they are.
     Keep,
+    /// Empties caches before each run.
     Drop,
 }
 
 /// One entry of `tests:`.
 #[derive(Clone, Debug)]
 pub enum Test {
+    /// Cases of a profile; no names of cases mean all of them.
     Profile { id: String, cases: Vec<String>, with: Vec<(String, Node)>, node: Node },
+    /// All tests of another suite.
     Suite { id: String, node: Node },
 }
 
 /// What a suite's preset sets.
 #[derive(Clone, Debug)]
 pub struct SuitePreset {
+    /// As `--preset` says it.
     pub name: String,
+    /// How often cases are run; `None` leaves the suite's rule.
     pub runs: Option<Runs>,
+    /// What is done to caches; `None` leaves the suite's rule.
     pub cache: Option<Cache>,
     /// Parameters of the profiles that know them.
     pub params: Vec<(String, Node)>,
@@ -83,14 +92,23 @@ pub struct SuitePreset {
 /// A suite as written.
 #[derive(Clone, Debug)]
 pub struct Suite {
+    /// The name it is found by.
     pub id: String,
+    /// One line for people.
     pub title: String,
+    /// One sentence about it.
     pub summary: Option<String>,
+    /// A longer text about it.
     pub description: Option<String>,
+    /// How often each case is run, unless a preset or an outer suite says otherwise.
     pub runs: Option<Runs>,
+    /// What is done to caches, unless a preset or an outer suite says otherwise.
     pub cache: Option<Cache>,
+    /// In the order written.
     pub presets: Vec<SuitePreset>,
+    /// In the order written.
     pub tests: Vec<Test>,
+    /// The whole file.
     pub node: Node,
 }
 
@@ -110,8 +128,11 @@ pub struct Request {
 /// One case to be run, in the order of the suite.
 #[derive(Clone, Debug)]
 pub struct PlannedCase {
+    /// The case with its values.
     pub bound: BoundCase,
+    /// How often it is run.
     pub runs: Runs,
+    /// What is done to caches before each run.
     pub cache: Cache,
 }
 

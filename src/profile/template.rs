@@ -20,6 +20,7 @@ const WIDTH_MAX: usize = NAME_MAX;
 pub enum Align {
     /// Number first, filling after it.
     Left,
+    /// Half of the filling before the number and half after it; an odd one comes after.
     Center,
     /// Filling before the number; what numbers do unless told otherwise.
     Right,
@@ -28,18 +29,24 @@ pub enum Align {
 /// Digits a number is written with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Radix {
+    /// 0 to 9.
     Decimal,
+    /// 0 to 9 and a to f.
     LowerHex,
+    /// 0 to 9 and A to F.
     UpperHex,
 }
 
 /// How a number is written: the subset of Rust's and Python's format specs that both share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Format {
+    /// What makes up the width.
     pub fill: char,
+    /// Where the filling goes.
     pub align: Align,
     /// Characters at least.
     pub width: usize,
+    /// Digits it is written with.
     pub radix: Radix,
 }
 
@@ -87,6 +94,7 @@ impl Format {
 /// One piece of a name or of SQL.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Segment {
+    /// Bytes taken as they are.
     Literal(Vec<u8>),
     /// `{n}`: the set's running number in names, the innermost loop's iteration in SQL; from 1.
     Number(Format),

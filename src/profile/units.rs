@@ -14,6 +14,7 @@ const NANOS_PER_SECOND: u128 = 1_000_000_000;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct UnitError {
+    /// What is wrong, with the text that was read.
     pub message: String,
     /// What would be right.
     pub help: Option<String>,

@@ -26,6 +26,7 @@ pub struct Aligned {
 }
 
 impl Aligned {
+    /// Zeros, `len` bytes of them.
     pub fn zeroed(len: usize) -> Aligned {
         let memory = vec![0; len + PAGE];
         let start = memory.as_ptr().align_offset(PAGE);
@@ -34,19 +35,23 @@ impl Aligned {
         Aligned { memory, start, len }
     }
 
+    /// Usable bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether it has no usable bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
+    /// `len` bytes from `from`; panics beyond the end.
     #[inline]
     pub fn slice(&self, from: usize, len: usize) -> &[u8] {
         &self.memory[self.start + from..self.start + from + len]
     }
 
+    /// `len` bytes from `from` to write to; panics beyond the end.
     #[inline]
     pub fn slice_mut(&mut self, from: usize, len: usize) -> &mut [u8] {
         &mut self.memory[self.start + from..self.start + from + len]

@@ -12,9 +12,11 @@ use crate::plan::instr::Pc;
 pub struct Claim {
     /// Operations, data transfers or bytes.
     pub unit: ClaimUnit,
+    /// What the loop allows, in `unit`.
     pub total: u64,
     /// Index of the budget all workers share; `None` counts this worker alone.
     pub budget: Option<u16>,
+    /// What this worker has used of it, in `unit`.
     pub used: u64,
     /// Where the program goes on when nothing is left.
     pub exit: Pc,
@@ -31,10 +33,14 @@ impl Claim {
     }
 }
 
+/// What a loop over an amount counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimUnit {
+    /// Operations of any kind.
     Operations,
+    /// Data transfers.
     Transfers,
+    /// Bytes moved.
     Bytes,
 }
 

@@ -12,11 +12,14 @@ const MOST_RANKS: u64 = 1 << 20;
 /// What bounds may depend on: the file in hand.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileFacts {
+    /// Its size in bytes.
     pub size: u64,
+    /// Bytes it may still grow.
     pub room: u64,
 }
 
 impl Bound {
+    /// The bound as a number, for the file in hand.
     #[inline]
     pub fn value(self, file: FileFacts) -> u64 {
         match self {

@@ -11,8 +11,11 @@ pub struct Fault {
     pub call: &'static str,
     /// Path relative to the run directory.
     pub path: String,
+    /// Where in the file, in bytes.
     pub offset: Option<u64>,
+    /// Bytes asked for.
     pub len: Option<u64>,
+    /// The system's error number.
     pub errno: Option<Errno>,
     /// What is wrong where no error number says it.
     pub message: Option<String>,
@@ -23,6 +26,7 @@ pub struct Fault {
 /// What an operation means for the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
+    /// Go on with the next instruction.
     Next,
     /// Leave the enclosing block.
     Skip,

@@ -9,8 +9,11 @@ pub const CLOSED: Fd = -1;
 /// One file as a worker sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenFile {
+    /// Place in the set's pool; [`NONE`] without a file.
     pub slot: u32,
+    /// The member as the pool knew it when it was taken.
     pub member: Member,
+    /// Descriptor, [`CLOSED`] while it is not open.
     pub fd: Fd,
     /// Bytes, kept up to date by this worker's own writes.
     pub size: u64,
@@ -28,12 +31,14 @@ pub struct OpenFile {
     pub stdio_pending: u32,
     /// Bytes `stdio` has read and not yet given out.
     pub stdio_ready: u32,
-    /// Visited blocks of a permutation, and which permutation it is.
+    /// Visited blocks of a permutation.
     pub visited: u64,
+    /// Which permutation of the blocks is walked.
     pub permutation: u64,
 }
 
 impl OpenFile {
+    /// A member in hand that is not open yet.
     pub fn of(slot: u32, member: Member) -> OpenFile {
         OpenFile {
             slot,
@@ -62,6 +67,7 @@ impl OpenFile {
         }
     }
 
+    /// Whether it has a descriptor.
     pub fn is_open(&self) -> bool {
         self.fd != CLOSED
     }
@@ -85,6 +91,7 @@ impl Default for Hand {
 }
 
 impl Hand {
+    /// Whether no file is in hand.
     pub fn is_empty(&self) -> bool {
         self.file.slot == NONE
     }

@@ -29,6 +29,7 @@ impl<O: Os> Worker<O> {
         self.path_in(set, file.member.dir, Some((self.plan.sets[usize::from(set)].file_name, facts)))
     }
 
+    /// What the name of a member is made from.
     pub fn name_facts(&self, set: SetId, member: &Member) -> NameFacts {
         NameFacts {
             number: u64::from(member.number),

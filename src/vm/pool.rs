@@ -110,10 +110,12 @@ impl Pool {
         self.live.len() as u64
     }
 
+    /// Whether it has no members.
     pub fn is_empty(&self) -> bool {
         self.live.is_empty()
     }
 
+    /// Whether no more members fit.
     pub fn is_full(&self) -> bool {
         self.capacity.is_some_and(|capacity| self.len() >= capacity) || self.numbers.len() as u32 == NONE
     }
@@ -165,6 +167,7 @@ impl Pool {
         }
     }
 
+    /// Whether the member of a slot is held by a worker.
     #[inline]
     pub fn is_held(&self, slot: u32) -> bool {
         self.held.contains(&slot)
@@ -268,10 +271,12 @@ impl Pool {
         }
     }
 
+    /// Slot of the oldest member; `None` where ages are not kept or nothing is there.
     pub fn oldest(&self) -> Option<u32> {
         self.ages.as_ref().map(|a| a.oldest).filter(|s| *s != NONE)
     }
 
+    /// Slot of the newest member; `None` where ages are not kept or nothing is there.
     pub fn newest(&self) -> Option<u32> {
         self.ages.as_ref().map(|a| a.newest).filter(|s| *s != NONE)
     }

@@ -71,11 +71,13 @@ impl Stream {
 /// What makes one worker's streams different from every other's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StreamKey {
+    /// Seed of the run.
     pub seed: u64,
     /// Hash of the case's identity.
     pub case: u64,
     /// Number of the repeat, from 0.
     pub repeat: u64,
+    /// Number of the worker, from 0.
     pub worker: u64,
 }
 
@@ -112,6 +114,7 @@ pub enum Streams {
 }
 
 impl Streams {
+    /// Streams at their start; the same key gives the same choices.
     pub fn new(generator: Generator, key: StreamKey) -> Streams {
         match generator {
             Generator::ChaCha8 => {

@@ -32,6 +32,7 @@ struct GateState {
 }
 
 impl Gate {
+    /// A gate for so many members.
     pub fn new(members: usize) -> Gate {
         let gate = Gate::default();
         gate.reset(members);
@@ -93,9 +94,11 @@ pub struct Shared {
     pub gate: Gate,
     /// The workers alone: the last one to come releases all into a phase, and ends it.
     pub line: Gate,
-    /// Operations done so far and bytes moved, updated a few times a second by each worker.
+    /// Operations done so far, updated a few times a second by each worker.
     pub ops: AtomicU64,
+    /// Bytes moved so far, updated like `ops`.
     pub bytes: AtomicU64,
+    /// Tables of Zipf's law, made once for all workers.
     pub ranks: RankTables,
     /// Random data to write.
     pub data: Arc<DataPool>,
@@ -111,6 +114,7 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// State before the first phase of a plan.
     pub fn new(plan: &Plan) -> Shared {
         Shared {
             stop: AtomicBool::new(false),
@@ -156,6 +160,7 @@ impl Shared {
         self.stop.store(true, Ordering::Release);
     }
 
+    /// Whether the case ends for everyone.
     pub fn aborted(&self) -> bool {
         self.abort.load(Ordering::Acquire)
     }

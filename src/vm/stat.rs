@@ -8,6 +8,7 @@ use crate::os::Nanos;
 pub struct Stat {
     // The order keeps apart what is counted together: side by side the compiler adds to two at once,
     // which takes more instructions than adding to each.
+    /// Operations counted.
     pub ops: u64,
     /// Errors that the step expects.
     pub errors: u64,
@@ -19,12 +20,14 @@ pub struct Stat {
     pub missed: u64,
     /// Sum of each operation's own rate, bytes a second, over `rated` operations.
     pub rate_sum: f64,
+    /// Operations that have a rate of their own.
     pub rated: u64,
     /// Nanoseconds an operation.
     pub latency: Histogram,
 }
 
 impl Stat {
+    /// Counts one operation: bytes moved, bytes asked for, nanoseconds taken.
     #[inline]
     pub fn count(&mut self, bytes: u64, requested: u64, latency: Nanos) {
         self.ops += 1;
@@ -40,6 +43,7 @@ impl Stat {
         self.bytes + self.missed
     }
 
+    /// Adds another's numbers to these.
     pub fn merge(&mut self, other: &Stat) {
         self.ops += other.ops;
         self.bytes += other.bytes;

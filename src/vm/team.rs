@@ -21,12 +21,15 @@ const STACK: usize = 256 << 10;
 /// What one worker did in one execution of a phase.
 #[derive(Clone, Debug)]
 pub struct WorkerPhase {
+    /// Number of the worker, from 0.
     pub worker: u32,
     /// Index of its group in the phase.
     pub group: usize,
+    /// Its numbers, by statistic of the phase.
     pub stats: Vec<Stat>,
-    /// Start of its measured time and end of its last counted operation, on the run's clock.
+    /// Start of its measured time, on the run's clock.
     pub start: Nanos,
+    /// End of its last counted operation, on the run's clock.
     pub end: Nanos,
     /// When its program ended.
     pub left: Nanos,
@@ -34,23 +37,27 @@ pub struct WorkerPhase {
     pub excluded: Nanos,
     /// Most it was behind a rate it should keep.
     pub lag: Nanos,
+    /// Its numbers by interval; empty where none are kept.
     pub intervals: Vec<Interval>,
 }
 
 /// One execution of a phase.
 #[derive(Clone, Debug)]
 pub struct PhaseRun {
+    /// Index of the phase in the plan.
     pub phase: u16,
     /// When all workers were released.
     pub released: Nanos,
     /// The window everything is measured over, where the phase has a fixed one.
     pub window: Option<(Nanos, Nanos)>,
+    /// What each worker did.
     pub workers: Vec<WorkerPhase>,
 }
 
 /// Everything one case gave.
 #[derive(Clone, Debug, Default)]
 pub struct TeamRun {
+    /// Executions of phases, in order.
     pub phases: Vec<PhaseRun>,
     /// The first thing that went wrong, and in which worker.
     pub fault: Option<(u32, Fault)>,
@@ -82,6 +89,7 @@ impl Watcher for NoWatcher {}
 /// How a case is to be run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TeamOptions {
+    /// What the random choices depend on; the worker's part is filled in.
     pub key: StreamKey,
     /// Seconds since 1970 when the run's clock stood at 0.
     pub epoch: i64,

@@ -36,8 +36,9 @@ pub struct LoopState {
     pub outer: (Nanos, Pc),
     /// How many claims there are outside of it.
     pub outer_claims: usize,
-    /// The other limits outside of it, restored at its end.
+    /// The limit of passes outside of it and where that ends, restored at its end.
     pub outer_passes: Option<(u64, Pc)>,
+    /// Where the next outer loop until exhaustion ends.
     pub outer_exhausted: Option<Pc>,
     /// Times it was entered in this phase.
     pub entries: u64,
@@ -48,6 +49,7 @@ pub struct LoopState {
 /// A worker's watch for a steady rate of all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Steady {
+    /// How many seconds in a row must agree.
     pub windows: u32,
     /// Thousandths of the mean.
     pub within: u32,
@@ -70,13 +72,19 @@ pub struct PaceState {
 
 /// Everything one thread needs to run its programs.
 pub struct Worker<O: Os> {
+    /// What carries out the operations.
     pub os: O,
     /// Number of the worker, from 0.
     pub id: u32,
+    /// What is run.
     pub plan: Arc<Plan>,
+    /// What all workers of the case have in common.
     pub shared: Arc<Shared>,
+    /// Random choices of this worker.
     pub random: Streams,
+    /// Tables of Zipf's law this worker has used.
     pub ranks: RankCache,
+    /// Memory that transfers read into and write from.
     pub buffers: Buffers,
     pub(super) key: StreamKey,
     pub(super) name_key: u64,
@@ -98,10 +106,13 @@ pub struct Worker<O: Os> {
 
     /// Index of the operands of the running operation.
     pub running: u32,
+    /// Numbers of the phase so far, by statistic.
     pub stats: Vec<Stat>,
     /// Kinds of `stats`, copied from the phase.
     pub kinds: Vec<StatKind>,
+    /// State of each loop of the phase.
     pub loops: Vec<LoopState>,
+    /// State of each pace of the phase.
     pub paces: Vec<PaceState>,
     /// Start of each labelled block that runs.
     pub blocks: Vec<Nanos>,
@@ -121,13 +132,15 @@ pub struct Worker<O: Os> {
     pub claims: Vec<Claim>,
     /// Some of them count operations that move nothing.
     pub counts_operations: bool,
-    /// Its group ends the phase; or another one does.
+    /// Its group ends the phase.
     pub leads: bool,
+    /// Another group ends the phase.
     pub follows: bool,
     /// Operations of the phase, the uncounted ones included.
     pub moved_ops: u64,
-    /// End of the last operation that counted, and of the time before the first.
+    /// End of the time before the first operation that counted.
     pub first_start: Nanos,
+    /// End of the last operation that counted.
     pub last_end: Nanos,
     /// Nanoseconds spent in steps that are not measured.
     pub excluded: Nanos,
@@ -143,6 +156,7 @@ pub struct Worker<O: Os> {
     /// compiler adds to both at once, which takes three times as many instructions.)
     pub moved_bytes: u64,
 
+    /// What is in hand, by set.
     pub hands: Vec<Hand>,
     pub(super) pools: Vec<Option<Pool>>,
     /// Descriptor of each set's directory and of its subdirectories; closed while unknown.
@@ -151,6 +165,7 @@ pub struct Worker<O: Os> {
     /// number and the count.
     turns: HashMap<(u32, u32), (u32, u32)>,
     pub(super) path: Vec<u8>,
+    /// Why it could not go on; the first fault is kept.
     pub fault: Option<Box<Fault>>,
     /// The last choice found files, every one of them in another worker's hand.
     pub(super) all_held: bool,
@@ -166,6 +181,7 @@ pub struct Worker<O: Os> {
 pub struct SetDirs {
     /// The set's own directory, [`CLOSED`] while it is not pinned.
     pub base: Fd,
+    /// Descriptors of the subdirectories, [`CLOSED`] while unknown.
     pub sub: Vec<Fd>,
     /// Subdirectories this worker has made or found (`parents: missing`).
     pub seen: Vec<bool>,
@@ -178,6 +194,7 @@ pub struct SetDirs {
 }
 
 impl<O: Os> Worker<O> {
+    /// A worker before its first phase; `epoch` is in seconds since 1970.
     pub fn new(
         os: O,
         id: u32,
@@ -300,6 +317,7 @@ impl<O: Os> Worker<O> {
         (ops, bytes, latency)
     }
 
+    /// Sets `event_at` to the earliest of the interval's end, the ramp's end and the window's end.
     pub fn schedule_event(&mut self) {
         let ramp = if self.ramp_until == 0 { Nanos::MAX } else { self.ramp_until };
         let ramp = if self.window_end == Nanos::MAX { Nanos::MAX } else { ramp };
@@ -501,6 +519,7 @@ impl<O: Os> Worker<O> {
         args.must_fail == Some(errno) || args.expect.contains(&errno)
     }
 
+    /// Notes what failed, unless something has before, and leaves the program.
     #[cold]
     pub fn fail(
         &mut self,
