@@ -98,11 +98,7 @@ pub enum Draw {
     /// Always this number.
     Const(u64),
     /// From `lo` to `hi`, both included, in steps from `lo`.
-    Uniform {
-        lo: Bound,
-        hi: Bound,
-        step: u64,
-    },
+    Uniform { lo: Bound, hi: Bound, step: u64 },
     /// From a table (index into [`Plan::tables`]).
     Table(u32),
 }
@@ -146,10 +142,7 @@ pub enum At {
     /// A block number drawn by rank: the ranks are spread over the file.
     Ranked(u32),
     /// `share` of the transfers (of 2^32) go to the first `of` (of 2^32) of the file.
-    Hot {
-        share: u32,
-        of: u32,
-    },
+    Hot { share: u32, of: u32 },
     /// The last offset plus this many bytes.
     Stride(u64),
     /// One of several (index into [`Plan::ats`]).
@@ -651,6 +644,7 @@ pub enum Direct {
     Require,
     /// Where the file system can.
     Prefer,
+    /// Not unless a step asks for it.
     #[default]
     Never,
 }
