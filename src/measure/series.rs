@@ -8,7 +8,9 @@ use super::histogram::Histogram;
 /// One second.
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
+    /// Operations that ended in it.
     pub ops: u64,
+    /// Bytes they moved.
     pub bytes: u64,
     /// Latencies of the operations that ended in it.
     pub latency: Histogram,

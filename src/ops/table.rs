@@ -69,7 +69,9 @@ pub fn table<O: Os>() -> Vec<Exec<O>> {
 
 /// One step ready to be performed: its operands, and what performs just these.
 pub struct Linked<'a, O: Os> {
+    /// What performs it.
     pub run: Exec<O>,
+    /// Its operands.
     pub args: &'a Args,
     /// The loop that this step is all of; [`NO_LOOP`] for most.
     pub alone: u16,

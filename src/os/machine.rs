@@ -62,18 +62,24 @@ pub struct Stat {
     pub block: u32,
     /// Bytes the file system has allocated.
     pub allocated: u64,
+    /// Whether it is a directory.
     pub directory: bool,
+    /// Whether it is a symbolic link.
     pub symlink: bool,
 }
 
 /// What the machine knows of the file system of one file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FsStat {
+    /// Bytes of one block.
     pub block: u64,
+    /// Blocks the file system has, in use or not.
     pub blocks: u64,
     /// Bytes an ordinary user may still write.
     pub available: u64,
+    /// Inodes it can hold; 0 where it sets no number.
     pub files: u64,
+    /// Inodes not in use.
     pub files_free: u64,
     /// The file system's magic number (`statfs.f_type`).
     pub magic: i64,
@@ -82,42 +88,59 @@ pub struct FsStat {
 /// Where a seek counts from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whence {
+    /// From the start of the file.
     Start,
+    /// From the file's position.
     Current,
+    /// From the end of the file.
     End,
 }
 
 /// A record lock of `fcntl`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lock {
+    /// Exclusive (`F_WRLCK`).
     Write,
+    /// Shared (`F_RDLCK`).
     Read,
+    /// Given back (`F_UNLCK`).
     Unlock,
 }
 
 /// `posix_fadvise` in words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advice {
+    /// No special pattern.
     Normal,
+    /// From front to back: more is read ahead.
     Sequential,
+    /// In no order: nothing is read ahead.
     Random,
+    /// Needed soon: is read into the cache.
     WillNeed,
+    /// Not needed again: may leave the cache.
     DontNeed,
+    /// Used once.
     NoReuse,
 }
 
 /// `fallocate` in words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Space {
+    /// Gives the range space; the file grows with it.
     Allocate,
+    /// Gives the range space beyond the end too; the size stays.
     KeepSize,
+    /// Takes the range's space away; the size stays.
     Punch,
+    /// Makes the range read as zeros.
     Zero,
 }
 
 /// One read or write handed to the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
+    /// The file to transfer from or to.
     pub fd: Fd,
     /// Byte offset; `None` uses and moves the file's own position (`read`/`write`).
     pub offset: Option<u64>,
@@ -141,13 +164,16 @@ pub enum Submitted {
 /// The end of one queued transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
+    /// That of the transfer ([`Transfer::token`]).
     pub token: u64,
+    /// Bytes moved, or the error.
     pub result: Call<usize>,
 }
 
 /// What an engine can do; the planner reads it, the interpreter does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
+    /// The engine's name, as profiles and records say it.
     pub name: &'static str,
     /// Largest number of transfers in flight; 1 for an engine without a queue.
     pub max_depth: u32,
@@ -165,6 +191,7 @@ pub trait Os: Send + 'static {
     const BYTES: bool;
 
     // --- time -----------------------------------------------------------------------------
+    /// Nanoseconds since the run's arbitrary start.
     fn now(&mut self) -> Nanos;
     /// Sleeps until `time`; returns at once when it has passed.
     fn sleep_until(&mut self, time: Nanos);
@@ -177,7 +204,9 @@ pub trait Os: Send + 'static {
     fn enter_worker(&mut self) -> bool;
 
     // --- files ----------------------------------------------------------------------------
+    /// Opens the name as `openat(2)` does; `mode` holds the permission bits of a created file.
     fn open(&mut self, dir: Fd, path: &CStr, flags: i32, mode: u32) -> Call<Fd>;
+    /// Closes the descriptor. The number may be given out again at once.
     fn close(&mut self, fd: Fd) -> Call<()>;
     /// `buffer.len()` is `transfer.len`.
     fn submit_read(&mut self, transfer: Transfer, buffer: &mut [u8]) -> Submitted;
@@ -186,39 +215,61 @@ pub trait Os: Send + 'static {
     /// Takes finished transfers, waiting for at least `at_least` of those in flight. An engine
     /// without a queue never has any.
     fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()>;
+    /// What the engine in use can do.
     fn capabilities(&self) -> Capabilities;
+    /// Moves the file's own position; returns its new place in bytes from the start.
     fn seek(&mut self, fd: Fd, offset: i64, whence: Whence) -> Call<u64>;
+    /// Sets the file's size in bytes.
     fn truncate(&mut self, fd: Fd, size: u64) -> Call<()>;
+    /// Changes the space of `len` bytes from `offset` (`fallocate`).
     fn allocate(&mut self, fd: Fd, how: Space, offset: u64, len: u64) -> Call<()>;
+    /// Says how `len` bytes from `offset` will be used; 0 is up to the end.
     fn advise(&mut self, fd: Fd, offset: u64, len: u64, advice: Advice) -> Call<()>;
     /// Copies inside the kernel; returns bytes copied, 0 at the end of the source.
     fn copy_range(&mut self, from: Fd, at: u64, to: Fd, to_at: u64, len: usize) -> Call<usize>;
+    /// What is known of an open file.
     fn fstat(&mut self, fd: Fd) -> Call<Stat>;
 
     // --- durability -----------------------------------------------------------------------
+    /// Makes the file's data and metadata durable.
     fn fsync(&mut self, fd: Fd) -> Call<()>;
+    /// Makes the file's data durable, and as much metadata as reading it back needs.
     fn fdatasync(&mut self, fd: Fd) -> Call<()>;
+    /// Writes back `len` bytes from `offset` and waits; promises nothing about metadata or device caches.
     fn sync_range(&mut self, fd: Fd, offset: u64, len: u64) -> Call<()>;
+    /// Makes all of the file system that holds `fd` durable.
     fn syncfs(&mut self, fd: Fd) -> Call<()>;
+    /// Makes all file systems durable.
     fn sync(&mut self) -> Call<()>;
     /// Drops the clean page cache of the whole machine (root only).
     fn drop_caches(&mut self) -> Call<()>;
 
     // --- names ----------------------------------------------------------------------------
+    /// Removes a name of a file or of a symbolic link.
     fn unlink(&mut self, dir: Fd, path: &CStr) -> Call<()>;
+    /// Removes an empty directory; `ENOTEMPTY` where it is not.
     fn rmdir(&mut self, dir: Fd, path: &CStr) -> Call<()>;
+    /// Makes a directory with these permission bits; `EEXIST` where the name is taken.
     fn mkdir(&mut self, dir: Fd, path: &CStr, mode: u32) -> Call<()>;
+    /// Moves a name; what had the new one is replaced.
     fn rename(&mut self, dir: Fd, from: &CStr, to_dir: Fd, to: &CStr) -> Call<()>;
+    /// Gives a file a second name; `EEXIST` where that is taken.
     fn link(&mut self, dir: Fd, from: &CStr, to_dir: Fd, to: &CStr) -> Call<()>;
+    /// Makes a symbolic link that holds `target`; `EEXIST` where the name is taken.
     fn symlink(&mut self, target: &CStr, dir: Fd, path: &CStr) -> Call<()>;
     /// Length of the link's text.
     fn readlink(&mut self, dir: Fd, path: &CStr) -> Call<usize>;
+    /// What is known of the name itself: a symbolic link is not followed.
     fn stat(&mut self, dir: Fd, path: &CStr) -> Call<Stat>;
+    /// What is known of the file system that holds `fd`.
     fn statfs(&mut self, fd: Fd) -> Call<FsStat>;
+    /// Sets permission bits; `EOPNOTSUPP` for a symbolic link.
     fn chmod(&mut self, dir: Fd, path: &CStr, mode: u32) -> Call<()>;
     /// Sets access and modification time to now.
     fn utimes(&mut self, dir: Fd, path: &CStr) -> Call<()>;
+    /// Sets an extended attribute, new or not.
     fn set_xattr(&mut self, fd: Fd, name: &CStr, value: &[u8]) -> Call<()>;
+    /// Length of an extended attribute in bytes; `ENODATA` where there is none.
     fn get_xattr(&mut self, fd: Fd, name: &CStr) -> Call<usize>;
     /// Waits for the lock (`F_SETLKW`).
     fn lock(&mut self, fd: Fd, kind: Lock, offset: u64, len: u64) -> Call<()>;

@@ -66,10 +66,13 @@ pub enum Pick {
     /// The one in hand.
     #[default]
     Same,
+    /// Any member, each as likely as the others.
     Random,
     /// Members in the order of their slots, round and round.
     Next,
+    /// The member that has been there longest.
     Oldest,
+    /// The member that came last.
     Newest,
     /// By rank of age under a distribution (index into [`Plan::tables`]).
     Ranked(u32),
@@ -78,23 +81,24 @@ pub enum Pick {
 /// How members are walked over.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub enum Order {
+    /// From the first that came to the last.
     #[default]
     Oldest,
+    /// From the last that came to the first.
     Newest,
+    /// By the number of the slot.
     Slot,
+    /// Shuffled.
     Random,
 }
 
 /// A number drawn when it is needed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Draw {
+    /// Always this number.
     Const(u64),
     /// From `lo` to `hi`, both included, in steps from `lo`.
-    Uniform {
-        lo: Bound,
-        hi: Bound,
-        step: u64,
-    },
+    Uniform { lo: Bound, hi: Bound, step: u64 },
     /// From a table (index into [`Plan::tables`]).
     Table(u32),
 }
@@ -102,6 +106,7 @@ pub enum Draw {
 /// A bound that may depend on the file in hand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
+    /// Always this number.
     Number(u64),
     /// Its size in bytes.
     FileSize,
@@ -112,6 +117,7 @@ pub enum Bound {
 /// How much one data step moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
+    /// So many bytes.
     Bytes(Draw),
     /// All of the file in hand.
     Whole,
@@ -127,6 +133,7 @@ pub enum At {
     Random,
     /// Every block once, in a random order, then again in another.
     Permuted,
+    /// The start of the file.
     Start,
     /// The end of the file.
     End,
@@ -135,10 +142,7 @@ pub enum At {
     /// A block number drawn by rank: the ranks are spread over the file.
     Ranked(u32),
     /// `share` of the transfers (of 2^32) go to the first `of` (of 2^32) of the file.
-    Hot {
-        share: u32,
-        of: u32,
-    },
+    Hot { share: u32, of: u32 },
     /// The last offset plus this many bytes.
     Stride(u64),
     /// One of several (index into [`Plan::ats`]).
@@ -176,6 +180,7 @@ pub struct Opening {
     pub flags: i32,
     /// Permission bits of a created file.
     pub permissions: u32,
+    /// Who makes the directory of a file that is created.
     pub parents: Parents,
     /// Transfers as C's buffered files make them: whole blocks of the file's preferred size.
     pub stdio: bool,
@@ -184,13 +189,18 @@ pub struct Opening {
 /// What a particular operation needs beside the common operands.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub enum Detail {
+    /// No more than the common operands.
     #[default]
     Nothing,
+    /// Which hint is given.
     Advice(Advice),
+    /// What is done with the range.
     Space(Space),
+    /// Which lock is taken or given back.
     Lock(Lock),
     /// Nanoseconds (not a constant: drawn).
     Pause,
+    /// In which order members are walked over.
     Order(Order),
     /// Index of the barrier ([`Plan::barriers`]).
     Barrier(u16),
@@ -205,30 +215,40 @@ pub enum Detail {
 /// The operands of one operation. One struct for all of them: an operation reads what it needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Args {
+    /// The set whose member is taken in hand, or [`NO_SET`].
     pub set: SetId,
     /// A second set (`from:`).
     pub other: SetId,
+    /// Where the operation counts, or [`NO_STAT`].
     pub stat: StatId,
     /// Statistics of the step as a whole, where it moves several blocks.
     pub step_stat: StatId,
     /// Where the enclosing block ends: a guard that says `skip` goes there.
     pub skip_to: Pc,
+    /// Which member is taken.
     pub pick: Pick,
+    /// Bytes the step moves.
     pub amount: Amount,
     /// Bytes of the step's only transfer where they are a constant, 0 elsewhere: follows from
     /// `amount` and `block`, and spares the interpreter the question.
     pub fixed: u64,
     /// Bytes a transfer; `None` moves the amount in one.
     pub block: Option<Draw>,
+    /// How a shorter last block is moved.
     pub remainder: Remainder,
+    /// Where in the file each transfer goes.
     pub at: At,
+    /// What is written.
     pub data: Recipe,
     /// Check what was read against the recipe.
     pub verify: bool,
+    /// How the file is open.
     pub opening: Opening,
+    /// A name in the set's directory that is no member, or [`NO_NAME`].
     pub name: NameId,
     /// A number some operations take: a size, a position, a length.
     pub value: Draw,
+    /// What only this kind of operation needs.
     pub detail: Detail,
     /// Perform only every n-th time, counted per worker and file; 1 is always.
     pub every: u32,
@@ -295,6 +315,7 @@ pub const FOR_EVER: Nanos = Nanos::MAX / 4;
 /// One loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoopPlan {
+    /// The condition it ends by.
     pub until: Until,
     /// Uncounted time in front, nanoseconds.
     pub ramp: Nanos,
@@ -320,8 +341,11 @@ pub struct MixPlan {
 /// A walk over a set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EachPlan {
+    /// The set walked over.
     pub set: SetId,
+    /// The order of its members.
     pub order: Order,
+    /// Most members taken.
     pub limit: u64,
 }
 
@@ -355,6 +379,7 @@ pub enum Table {
 /// A piece of a name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Segment {
+    /// These bytes as they are.
     Literal(Vec<u8>),
     /// The set's running number.
     Number(Spec),
@@ -373,16 +398,24 @@ pub enum Segment {
 pub struct Spec {
     /// 10 or 16.
     pub radix: u8,
+    /// Whether hexadecimal digits are capital letters.
     pub upper: bool,
+    /// ASCII character that fills up to the width.
     pub fill: u8,
+    /// Where the digits stand in the width.
     pub align: Align,
+    /// Fewest characters printed.
     pub width: u16,
 }
 
+/// Where a number stands in a field wider than it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Align {
+    /// At the left, filled behind.
     Left,
+    /// At the right, filled in front.
     Right,
+    /// In the middle, filled on both sides.
     Center,
 }
 
@@ -391,7 +424,9 @@ pub enum Align {
 pub enum Guard {
     /// Leaves the enclosing block before any further draw.
     Skip,
+    /// Ends the phase.
     EndPhase,
+    /// Ends the run with an error.
     #[default]
     Error,
 }
@@ -402,6 +437,7 @@ pub enum Insert {
     /// Any free slot.
     #[default]
     Next,
+    /// The free slot of the lowest number.
     LowestFree,
     /// The slot after the last one used, or the lowest free one.
     BumpThenLowestFree,
@@ -410,7 +446,9 @@ pub enum Insert {
 /// When a new directory is begun.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rotate {
+    /// After so many nanoseconds.
     Time(Nanos),
+    /// After so many files.
     Files(u64),
     /// A random one for every file.
     Random,
@@ -419,8 +457,10 @@ pub enum Rotate {
 /// How the files present at the start come about.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub enum Layout {
+    /// Written in full with the set's data.
     #[default]
     Written,
+    /// Given their space by `fallocate`, not written.
     Fallocated,
     /// Created, sized by truncation, not written.
     None,
@@ -429,37 +469,51 @@ pub enum Layout {
 /// Subdirectories of a set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirsPlan {
+    /// Number of subdirectories.
     pub count: u32,
+    /// How they are named.
     pub name: NameId,
+    /// When files begin to go to another one.
     pub rotate: Rotate,
 }
 
 /// One file set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetPlan {
+    /// As the profile calls it.
     pub name: String,
     /// Every worker has a pool of its own.
     pub per_worker: bool,
     /// Names of the directories down to the files, relative to the run directory.
     pub dir: Vec<NameId>,
+    /// Subdirectories the files are spread over; `None` where they lie in `dir`.
     pub dirs: Option<DirsPlan>,
+    /// How its files are named.
     pub file_name: NameId,
     /// Files laid out before the first phase, per pool.
     pub count: u64,
     /// Most members a pool has.
     pub slots: Option<u64>,
+    /// Which slot a new file gets.
     pub insert: Insert,
+    /// Bytes of each file laid out.
     pub size: Draw,
+    /// Most bytes a file may grow to; `None` where there is no limit.
     pub max_size: Option<u64>,
+    /// What its files hold unless a step says otherwise.
     pub data: Recipe,
+    /// How the first files are made.
     pub layout: Layout,
     /// Lives in memory, not on the target.
     pub memory: bool,
     /// Flags of the files that stay open for steps that name the set without opening it; `None`
     /// where no step does.
     pub kept_open: Option<i32>,
+    /// What follows when there is no member to take.
     pub empty: Guard,
+    /// What follows when there is no slot for another member.
     pub full: Guard,
+    /// What follows when a file cannot grow as far as is asked.
     pub no_room: Guard,
     /// Its directory is made before the first phase (and not by a step).
     pub dir_ahead: bool,
@@ -495,28 +549,37 @@ pub struct StatPlan {
     pub key: String,
     /// Group it belongs to; empty without groups.
     pub group: String,
+    /// What it counts.
     pub kind: StatKind,
+    /// Whether it appears among the results.
     pub measured: bool,
 }
 
 /// One kind of worker within a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupPlan {
+    /// As the profile calls it; empty without groups.
     pub name: String,
     /// Its workers: from the first to before the second number.
     pub workers: (u32, u32),
+    /// The program each of its workers runs.
     pub code: Vec<Instr>,
     /// The phase ends when these workers are done.
     pub ends_phase: bool,
+    /// Whether its operations count.
     pub measured: bool,
 }
 
 /// One phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhasePlan {
+    /// As the profile calls it.
     pub name: String,
+    /// Whether anything in it counts.
     pub measured: bool,
+    /// Its groups of workers.
     pub groups: Vec<GroupPlan>,
+    /// Its statistics; [`StatId`] is an index into them.
     pub stats: Vec<StatPlan>,
     /// Planned length of its own loop: time or iterations a worker, for progress.
     pub expected: Expected,
@@ -525,9 +588,11 @@ pub struct PhasePlan {
 /// What a progress bar can know beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub enum Expected {
+    /// Nanoseconds of the phase's own loop.
     Time(Nanos),
     /// Iterations of the phase's own loop, of each worker.
     Iterations(u64),
+    /// Nothing is known.
     #[default]
     Unknown,
 }
@@ -535,7 +600,9 @@ pub enum Expected {
 /// The order of phases.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule {
+    /// One phase (index into [`Plan::phases`]).
     Phase(u16),
+    /// Phases repeated together until the condition holds.
     Loop { until: Until, body: Vec<Schedule> },
 }
 
@@ -553,6 +620,7 @@ pub enum Generator {
 /// How random choices are made.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct RandomPlan {
+    /// Where the numbers come from.
     pub generator: Generator,
     /// Fixed by the profile; `None`: by the run.
     pub seed: Option<u64>,
@@ -561,15 +629,22 @@ pub struct RandomPlan {
 /// The engine the data steps use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnginePlan {
+    /// The engine's name: `sync` and the like.
     pub name: String,
+    /// Most transfers in flight for each worker.
     pub depth: u32,
+    /// Whether files are opened with direct I/O.
     pub direct: Direct,
 }
 
+/// Whether files are opened with direct I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub enum Direct {
+    /// Always; the run fails where the file system cannot.
     Require,
+    /// Where the file system can.
     Prefer,
+    /// Not unless a step asks for it.
     #[default]
     Never,
 }
@@ -579,18 +654,31 @@ pub enum Direct {
 pub struct Plan {
     /// Threads started; every phase's groups are ranges of them.
     pub workers: u32,
+    /// What moves the data.
     pub engine: EnginePlan,
+    /// How random choices are made.
     pub random: RandomPlan,
+    /// File sets; [`SetId`] is an index into them.
     pub sets: Vec<SetPlan>,
+    /// Phases, each once, however often it runs.
     pub phases: Vec<PhasePlan>,
+    /// Order in which the phases run.
     pub schedule: Vec<Schedule>,
+    /// Operands of operations.
     pub args: Vec<Args>,
+    /// Loops of all programs.
     pub loops: Vec<LoopPlan>,
+    /// Mixes of all programs.
     pub mixes: Vec<MixPlan>,
+    /// Walks over sets.
     pub eaches: Vec<EachPlan>,
+    /// Rates to keep.
     pub paces: Vec<PacePlan>,
+    /// Tables that numbers are drawn from.
     pub tables: Vec<Table>,
+    /// Weighted positions: each with its weight.
     pub ats: Vec<Vec<(At, u32)>>,
+    /// Names in pieces; [`NameId`] is an index into them.
     pub names: Vec<Vec<Segment>>,
     /// Number of shared budgets.
     pub budgets: u16,

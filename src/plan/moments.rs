@@ -6,8 +6,11 @@ use super::instr::*;
 /// What is known of a random number; infinite where nothing is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moments {
+    /// Mean.
     pub mean: f64,
+    /// Variance.
     pub variance: f64,
+    /// What it does not exceed.
     pub upper: f64,
 }
 
@@ -39,7 +42,9 @@ impl Moments {
 /// What bounds of a draw may depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct FileSizes {
+    /// Bytes of a file.
     pub size: Moments,
+    /// Bytes a file may still grow.
     pub room: Moments,
 }
 

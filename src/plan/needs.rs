@@ -41,6 +41,7 @@ pub struct Memory {
     pub per_worker: u64,
     /// What workers share.
     pub shared: u64,
+    /// All workers and what they share.
     pub total: u64,
 }
 
@@ -58,15 +59,19 @@ pub struct Granularity {
 /// What a plan needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Needs {
+    /// Bytes files hold.
     pub bytes: Held,
     /// Bytes the phases write, on average, without the layout.
     pub written: Option<u64>,
     /// Files, directories and links.
     pub inodes: Held,
+    /// Descriptors one worker has open at once, at most.
     pub descriptors_per_worker: u64,
     /// All workers together (where they share one table, or the machine counts).
     pub descriptors_total: u64,
+    /// Memory of the process.
     pub memory: Memory,
+    /// Threads started.
     pub threads: u32,
     /// Longest single name in bytes.
     pub largest_name: u64,

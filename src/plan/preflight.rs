@@ -33,7 +33,9 @@ pub struct Available {
 pub struct Shortage {
     /// `space`, `inodes`, `descriptors`, `memory`, `threads`, `alignment`, `name` or `depth`.
     pub what: &'static str,
+    /// What the plan needs, in bytes or as a count.
     pub needs: u64,
+    /// What there is, in the same unit.
     pub has: u64,
     /// With both numbers.
     pub message: String,

@@ -5,6 +5,7 @@ use crate::os::Recipe;
 
 /// A plan being drawn up: steps go to the program of the phase that is ended next.
 pub struct Sketch {
+    /// What is drawn up so far.
     pub plan: Plan,
     code: Vec<Instr>,
     stats: Vec<StatPlan>,
@@ -16,6 +17,7 @@ pub struct Sketch {
 pub type Steps<'a> = &'a dyn Fn(&mut Sketch);
 
 impl Sketch {
+    /// An empty sketch for so many workers.
     pub fn new(workers: u32) -> Sketch {
         let plan = Plan {
             workers,
@@ -41,6 +43,7 @@ impl Sketch {
         Sketch { plan, code: vec![], stats: vec![], first_worker: 0, groups: vec![] }
     }
 
+    /// Adds a name of these pieces.
     pub fn name(&mut self, segments: Vec<Segment>) -> NameId {
         self.plan.names.push(segments);
         (self.plan.names.len() - 1) as NameId
@@ -80,6 +83,7 @@ impl Sketch {
         (self.plan.sets.len() - 1) as SetId
     }
 
+    /// Adds a step of a verb on a set; `with` sets its other operands.
     pub fn op(&mut self, verb: &str, set: SetId, with: impl FnOnce(&mut Args)) {
         let (op, _) = crate::ops::table::find(verb).expect("a verb of the table");
         self.stats.push(StatPlan {
@@ -103,6 +107,7 @@ impl Sketch {
         self.op("close", set, |_| {});
     }
 
+    /// Adds a loop around steps.
     pub fn looped(&mut self, plan: LoopPlan, steps: impl FnOnce(&mut Sketch)) {
         self.plan.loops.push(plan);
         let id = (self.plan.loops.len() - 1) as u16;
@@ -126,19 +131,23 @@ impl Sketch {
         }
     }
 
+    /// Adds the phase's own loop around steps.
     pub fn until(&mut self, until: Until, steps: impl FnOnce(&mut Sketch)) {
         self.looped(LoopPlan { until, ramp: 0, budget: 0, phase: true }, steps);
     }
 
+    /// Adds a loop of so many iterations around steps.
     pub fn repeat(&mut self, times: u64, steps: impl FnOnce(&mut Sketch)) {
         self.until(Until::Times(times), steps);
     }
 
+    /// Adds a wait for the pace.
     pub fn pace(&mut self, pace: PacePlan) {
         self.plan.paces.push(pace);
         self.code.push(Instr::Pace { id: (self.plan.paces.len() - 1) as u16 });
     }
 
+    /// Adds a walk over a set around steps.
     pub fn each(&mut self, plan: EachPlan, steps: impl FnOnce(&mut Sketch)) {
         self.plan.eaches.push(plan);
         let id = (self.plan.eaches.len() - 1) as u16;
@@ -150,6 +159,7 @@ impl Sketch {
         self.code.push(Instr::EachNext { id, head: start as Pc + 1 });
     }
 
+    /// Adds a mix of alternatives, each with its weight.
     pub fn mix(&mut self, alternatives: &[(u16, Steps)]) {
         let id = self.plan.mixes.len() as u16;
         self.plan.mixes.push(MixPlan { table: vec![], targets: vec![], exact: false, decks: NO_STAT });

@@ -24,12 +24,15 @@ pub struct Moved {
 /// What a piece of program does.
 #[derive(Clone, Debug)]
 pub struct Totals {
+    /// What becomes of each set, by [`SetId`].
     pub sets: Vec<Moved>,
     /// Operations; of them transfers.
     pub ops: f64,
+    /// Transfers among the operations, on average.
     pub transfers: f64,
     /// Bytes of its transfers, on average and at most.
     pub moved: f64,
+    /// Bytes of its transfers, at most.
     pub most: f64,
     /// Times sequential transfers come to the end of their file.
     pub passes: f64,
@@ -38,6 +41,7 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// Of a program that does nothing.
     pub fn none(sets: usize) -> Totals {
         let sets = vec![Moved::default(); sets];
         Totals { sets, ops: 0.0, transfers: 0.0, moved: 0.0, most: 0.0, passes: 0.0, seconds: 0.0 }
@@ -71,6 +75,7 @@ pub struct Levels {
 }
 
 impl Levels {
+    /// As they were before.
     pub fn same(sets: usize) -> Levels {
         let same = vec![Level::SAME; sets];
         Levels { members: same.clone(), beside: same.clone(), ends: same }
@@ -86,10 +91,12 @@ impl Levels {
         }
     }
 
+    /// These, then those of what follows.
     pub fn then(&self, next: &Levels) -> Levels {
         self.with(next, Level::then)
     }
 
+    /// Each number changed by `f`.
     pub fn map(&self, f: impl Fn(Level) -> Level) -> Levels {
         self.with(self, |a, _| f(a))
     }
@@ -110,6 +117,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
+    /// Begins a walk of the whole plan.
     pub fn new(plan: &'a Plan) -> Walk<'a> {
         let verbs = crate::ops::rows().map(|row| row.verb.name).collect();
         let sizes = plan.sets.iter().map(|set| moments::file_sizes(set, &plan.tables)).collect();

@@ -51,10 +51,15 @@ pub fn geometric_mean(values: &[f64]) -> Option<f64> {
 /// What is said of the runs of one case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
+    /// Number of runs.
     pub n: usize,
+    /// Arithmetic mean.
     pub mean: f64,
+    /// Middle value; the mean of the two middle ones of an even number.
     pub median: f64,
+    /// Smallest value.
     pub min: f64,
+    /// Largest value.
     pub max: f64,
     /// Sample standard deviation; needs two values, as do the next two.
     pub sd: Option<f64>,

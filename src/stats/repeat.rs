@@ -27,7 +27,9 @@ pub enum Rule {
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
+    /// Another run.
     More,
+    /// No more runs, and why.
     Enough(Why),
 }
 

@@ -96,6 +96,7 @@ pub fn close(fd: Fd) -> Call<()> {
 
 // --- open files ----------------------------------------------------------------------------
 
+/// `lseek`: the new position in bytes from the start.
 #[inline]
 pub fn seek(fd: Fd, offset: i64, whence: Whence) -> Call<u64> {
     let whence = match whence {
@@ -107,11 +108,13 @@ pub fn seek(fd: Fd, offset: i64, whence: Whence) -> Call<u64> {
     value(unsafe { libc::lseek64(fd, offset, whence) }).map(|at| at as u64)
 }
 
+/// `ftruncate` to `size` bytes; `EINVAL` beyond the largest `i64`.
 pub fn truncate(fd: Fd, size: u64) -> Call<()> {
     // SAFETY: takes numbers only. A size beyond i64 is negative to the kernel: EINVAL.
     retry(|| done(unsafe { libc::ftruncate64(fd, size as i64) }))
 }
 
+/// `fallocate` of `len` bytes from `offset`.
 pub fn allocate(fd: Fd, how: Space, offset: u64, len: u64) -> Call<()> {
     let mode = match how {
         Space::Allocate => 0,
@@ -123,6 +126,7 @@ pub fn allocate(fd: Fd, how: Space, offset: u64, len: u64) -> Call<()> {
     retry(|| done(unsafe { libc::fallocate64(fd, mode, offset as i64, len as i64) }))
 }
 
+/// `posix_fadvise` for `len` bytes from `offset`; 0 is up to the end.
 pub fn advise(fd: Fd, offset: u64, len: u64, advice: Advice) -> Call<()> {
     let advice = match advice {
         Advice::Normal => libc::POSIX_FADV_NORMAL,
@@ -139,6 +143,7 @@ pub fn advise(fd: Fd, offset: u64, len: u64, advice: Advice) -> Call<()> {
     }
 }
 
+/// `copy_file_range`: bytes copied, 0 at the end of the source.
 pub fn copy_range(from: Fd, at: u64, to: Fd, to_at: u64, len: usize) -> Call<usize> {
     let (mut at, mut to_at) = (at as i64, to_at as i64);
     // SAFETY: both offsets live through the call.
@@ -146,11 +151,13 @@ pub fn copy_range(from: Fd, at: u64, to: Fd, to_at: u64, len: usize) -> Call<usi
         .map(|n| n as usize)
 }
 
+/// `fsync`.
 pub fn fsync(fd: Fd) -> Call<()> {
     // SAFETY: takes a number only.
     retry(|| done(unsafe { libc::fsync(fd) }))
 }
 
+/// `fdatasync`.
 pub fn fdatasync(fd: Fd) -> Call<()> {
     // SAFETY: takes a number only.
     retry(|| done(unsafe { libc::fdatasync(fd) }))
@@ -164,11 +171,13 @@ pub fn sync_range(fd: Fd, offset: u64, len: u64) -> Call<()> {
     retry(|| done(unsafe { libc::sync_file_range(fd, offset as i64, len as i64, flags) }))
 }
 
+/// `syncfs` of the file system that holds `fd`.
 pub fn syncfs(fd: Fd) -> Call<()> {
     // SAFETY: takes a number only.
     retry(|| done(unsafe { libc::syncfs(fd) }))
 }
 
+/// `sync` of all file systems.
 pub fn sync() {
     // SAFETY: takes nothing and cannot fail.
     unsafe { libc::sync() }
@@ -192,6 +201,7 @@ pub fn lock(fd: Fd, kind: Lock, offset: u64, len: u64) -> Call<()> {
     retry(|| done(unsafe { libc::fcntl(fd, libc::F_SETLKW, &range) }))
 }
 
+/// `fsetxattr`, whether the attribute is there or not.
 pub fn set_xattr(fd: Fd, name: &CStr, data: &[u8]) -> Call<()> {
     // SAFETY: name ends in NUL, data is a borrowed slice of the length given.
     done(unsafe { libc::fsetxattr(fd, name.as_ptr(), data.as_ptr().cast(), data.len(), 0) })
@@ -238,11 +248,13 @@ pub fn raw_fstat(fd: Fd) -> Call<libc::stat64> {
     }
 }
 
+/// `fstat` in the machine's words.
 #[inline]
 pub fn fstat(fd: Fd) -> Call<Stat> {
     raw_fstat(fd).map(|stat| stat_of(&stat))
 }
 
+/// `fstatfs` in the machine's words; space in bytes.
 pub fn fstatfs(fd: Fd) -> Call<FsStat> {
     let mut stat = std::mem::MaybeUninit::uninit();
     // SAFETY: the kernel fills the structure; it is read only where the call succeeded.
@@ -263,16 +275,19 @@ pub fn fstatfs(fd: Fd) -> Call<FsStat> {
 
 // --- names ---------------------------------------------------------------------------------
 
+/// `unlinkat`; with `AT_REMOVEDIR` in `flags` of an empty directory.
 pub fn unlinkat(dir: Fd, name: &CStr, flags: c_int) -> Call<()> {
     // SAFETY: name ends in NUL.
     done(unsafe { libc::unlinkat(dir, name.as_ptr(), flags) })
 }
 
+/// `mkdirat` with these permission bits.
 pub fn mkdirat(dir: Fd, name: &CStr, mode: u32) -> Call<()> {
     // SAFETY: name ends in NUL.
     done(unsafe { libc::mkdirat(dir, name.as_ptr(), mode as libc::mode_t) })
 }
 
+/// `renameat`; what had the new name is replaced.
 pub fn renameat(dir: Fd, from: &CStr, to_dir: Fd, to: &CStr) -> Call<()> {
     // SAFETY: both names end in NUL.
     done(unsafe { libc::renameat(dir, from.as_ptr(), to_dir, to.as_ptr()) })
@@ -284,6 +299,7 @@ pub fn linkat(dir: Fd, from: &CStr, to_dir: Fd, to: &CStr) -> Call<()> {
     done(unsafe { libc::linkat(dir, from.as_ptr(), to_dir, to.as_ptr(), 0) })
 }
 
+/// `symlinkat`: a link that holds `target`.
 pub fn symlinkat(target: &CStr, dir: Fd, name: &CStr) -> Call<()> {
     // SAFETY: both texts end in NUL.
     done(unsafe { libc::symlinkat(target.as_ptr(), dir, name.as_ptr()) })
@@ -307,6 +323,7 @@ pub fn raw_statat(dir: Fd, name: &CStr) -> Call<libc::stat64> {
     }
 }
 
+/// `fstatat` in the machine's words; a symbolic link is not followed.
 #[inline]
 pub fn statat(dir: Fd, name: &CStr) -> Call<Stat> {
     raw_statat(dir, name).map(|stat| stat_of(&stat))
@@ -342,6 +359,7 @@ pub fn chmod_through_proc(dir: Fd, name: &CStr, mode: u32) -> Call<()> {
     done(unsafe { libc::chmod(path.as_ptr(), mode as libc::mode_t) })
 }
 
+/// `fchmod` to these permission bits.
 pub fn fchmod(fd: Fd, mode: u32) -> Call<()> {
     // SAFETY: takes numbers only.
     done(unsafe { libc::fchmod(fd, mode as libc::mode_t) })

@@ -8,10 +8,13 @@ use crate::os::machine::{Call, Capabilities, Completion, Submitted, Transfer};
 
 /// What moves data for a [`super::Linux`].
 pub trait Engine: Send + 'static {
+    /// Begins a read, or does it; `buffer.len()` is `transfer.len`.
     fn submit_read(&mut self, transfer: Transfer, buffer: &mut [u8]) -> Submitted;
+    /// Begins a write, or does it; `data.len()` is `transfer.len`.
     fn submit_write(&mut self, transfer: Transfer, data: &[u8]) -> Submitted;
     /// Takes finished transfers, waiting for at least `at_least` of those in flight.
     fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()>;
+    /// What it can do.
     fn capabilities(&self) -> Capabilities;
 }
 

@@ -14,7 +14,9 @@ pub const LONGEST: u64 = 4096;
 pub struct Marker {
     /// Always [`Marker::TOOL`].
     pub tool: String,
+    /// Version of the program that made it.
     pub version: String,
+    /// Number of the process that made it.
     pub pid: u32,
     /// When the process started, in clock ticks after the boot (field 22 of `/proc/PID/stat`);
     /// `None` where there is no `/proc`.
@@ -26,6 +28,7 @@ pub struct Marker {
 }
 
 impl Marker {
+    /// The program's name, by which its markers are known.
     pub const TOOL: &str = "ioscore";
 
     /// The marker of this process.
@@ -46,6 +49,7 @@ impl Marker {
         (marker.tool == Marker::TOOL).then_some(marker)
     }
 
+    /// The JSON text, with a line end.
     pub fn to_text(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');

@@ -3,9 +3,9 @@
 //! Page-aligned buffers need none of it: whoever wants one takes a `Vec<u8>` one page longer
 //! than asked for and uses the part that starts at the first multiple of the page size.
 
-pub mod calls;
+pub(crate) mod calls;
 pub mod clock;
-pub mod data;
+pub(crate) mod data;
 pub mod engine;
 pub mod limits;
 pub mod marker;

@@ -84,6 +84,7 @@ pub struct Mount {
     pub root: String,
     /// Where it is mounted.
     pub point: PathBuf,
+    /// Type of the file system: `ext4`, `xfs`, `tmpfs`.
     pub file_system: String,
     /// What is mounted: a device, `tmpfs`, `host:/export`.
     pub source: String,

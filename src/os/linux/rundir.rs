@@ -236,14 +236,18 @@ fn remove_at(target: Fd, name: &CStr, dir: Fd) -> Result<(), Vec<Left>> {
 /// What [`clean`] did with one directory that has the name of a run directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cleaned {
+    /// Name below the target.
     pub name: String,
+    /// What became of it.
     pub state: CleanedState,
     /// Where removing failed: what is left of it.
     pub left: Vec<Left>,
 }
 
+/// What became of one run directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CleanedState {
+    /// It is gone.
     Removed,
     /// Its run lives, here or on another machine that uses the same file system.
     StillRunning,
@@ -251,6 +255,7 @@ pub enum CleanedState {
     NotOurs,
     /// Its user wanted it to stay: not touched.
     Kept,
+    /// It could not be removed or looked at, with the error.
     Failed(Errno),
 }
 

@@ -48,6 +48,7 @@ impl Context {
         self.resolver
     }
 
+    /// The clock all workers read.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }

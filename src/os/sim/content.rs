@@ -16,21 +16,27 @@ pub const LARGEST: u64 = (1 << 44) - 4096;
 /// Bytes from `start` up to `end` that one recipe made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
+    /// First byte.
     pub start: u64,
+    /// Byte after the last.
     pub end: u64,
+    /// What the bytes hold.
     pub recipe: Recipe,
 }
 
 /// The extents of a file: apart, in order, neighbours of one recipe joined.
 #[derive(Debug, Default)]
 pub enum Content {
+    /// No extent.
     #[default]
     Empty,
     /// One extent from byte 0 up to here.
     One(u64, Recipe),
+    /// Anything else.
     Many(Box<Many>),
 }
 
+/// Extents where one from byte 0 is not enough.
 #[derive(Debug, Default)]
 pub struct Many {
     /// Start → end and recipe.

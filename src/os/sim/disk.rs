@@ -21,7 +21,9 @@ pub const MAGIC: i64 = 0x696f_7363;
 /// A file, a directory, or a symbolic link.
 #[derive(Debug)]
 pub struct Inode {
+    /// Bytes; of a symbolic link those of its target's text.
     pub size: u64,
+    /// What it is.
     pub body: Body,
     /// Names; of a directory 1, or 0 once it is removed.
     pub links: u32,
@@ -29,17 +31,23 @@ pub struct Inode {
     pub opens: u32,
 }
 
+/// What an inode stands for.
 #[derive(Debug)]
 pub enum Body {
     /// Not in use.
     Free,
+    /// A file and what it holds.
     File(Content),
+    /// A directory; its names are kept with the disk.
     Directory(Box<Directory>),
+    /// A symbolic link; its text is not kept.
     Symlink,
 }
 
+/// What a directory knows of itself.
 #[derive(Debug)]
 pub struct Directory {
+    /// The directory above; of the root itself.
     pub parent: Ino,
     /// Names in it.
     pub entries: u64,
@@ -125,11 +133,13 @@ impl Disk {
         }
     }
 
+    /// The inode of that number; `EIO` where there is none.
     #[inline]
     pub fn inode(&self, ino: Ino) -> Call<&Inode> {
         self.inodes.get(ino as usize).ok_or(GONE)
     }
 
+    /// The inode of that number, to change; `EIO` where there is none.
     #[inline]
     pub fn inode_mut(&mut self, ino: Ino) -> Call<&mut Inode> {
         self.inodes.get_mut(ino as usize).ok_or(GONE)
@@ -148,10 +158,12 @@ impl Disk {
         Ok((self.inodes.get_mut(ino as usize).ok_or(GONE)?, free))
     }
 
+    /// The inode a name in a directory stands for; `None` where there is none.
     pub fn lookup(&self, dir: Ino, name: &[u8]) -> Option<Ino> {
         self.names.get(&Key::new(dir, name)).copied()
     }
 
+    /// The directory of that number; `ELOOP` for a symbolic link, `ENOTDIR` for a file.
     pub fn directory(&self, ino: Ino) -> Call<&Directory> {
         match &self.inode(ino)?.body {
             Body::Directory(directory) => Ok(directory),
@@ -233,6 +245,7 @@ impl Disk {
         Ok(())
     }
 
+    /// What the disk knows of an inode; `EIO` where there is none.
     pub fn stat(&self, ino: Ino) -> Call<Stat> {
         let inode = self.inode(ino)?;
         let allocated = match &inode.body {
@@ -249,6 +262,7 @@ impl Disk {
         })
     }
 
+    /// Space and inodes of the whole disk.
     pub fn statfs(&self) -> FsStat {
         FsStat {
             block: BLOCK,

@@ -65,6 +65,7 @@ impl Disk {
         Ok(())
     }
 
+    /// `fallocate`: `ENODEV` for what is no file, `EFBIG` for a range beyond the largest size, `ENOSPC`.
     pub fn allocate(&mut self, ino: Ino, how: Space, offset: u64, len: u64) -> Call<()> {
         let end = offset.saturating_add(len);
         if end > LARGEST {

@@ -1,10 +1,10 @@
 //! The simulation: a file system in memory, a virtual clock, scripted faults.
 
-pub mod content;
+pub(crate) mod content;
 pub mod disk;
-pub mod files;
+pub(crate) mod files;
 pub mod latency;
-pub mod names;
+pub(crate) mod names;
 pub mod script;
 pub mod shared;
 pub mod trace;

@@ -126,6 +126,7 @@ impl Disk {
         }
     }
 
+    /// Removes a name: `ENOENT`, `EISDIR` for a directory, `ENOTDIR` for a file with a slash behind it.
     pub fn unlink(&mut self, dir: Ino, path: &CStr) -> Call<()> {
         let last = self.last(dir, path)?;
         let ino = self.find(last.dir, last.name)?.ok_or(ENOENT)?;
@@ -136,6 +137,7 @@ impl Disk {
         }
     }
 
+    /// Removes a directory: `ENOENT`, `ENOTDIR`, `ENOTEMPTY`, `EINVAL` for `.`.
     pub fn rmdir(&mut self, dir: Ino, path: &CStr) -> Call<()> {
         let last = self.last(dir, path)?;
         if last.is_dot() {
@@ -149,6 +151,7 @@ impl Disk {
         }
     }
 
+    /// Makes a directory; `EEXIST` where the name is taken.
     pub fn mkdir(&mut self, dir: Ino, path: &CStr) -> Call<()> {
         let last = self.last(dir, path)?;
         if self.find(last.dir, last.name)?.is_some() {
@@ -158,6 +161,7 @@ impl Disk {
         self.make(last.dir, last.name, BLOCK, Body::Directory(directory)).map(|_| ())
     }
 
+    /// Makes a link to a text: `ENOENT` for an empty one, `ENAMETOOLONG`, `EEXIST`.
     pub fn symlink(&mut self, target: &CStr, dir: Ino, path: &CStr) -> Call<()> {
         let early = self.early(dir, path)?;
         match target.count_bytes() {
@@ -175,11 +179,13 @@ impl Disk {
         self.make(last.dir, last.name, target.count_bytes() as u64, Body::Symlink).map(|_| ())
     }
 
+    /// Bytes of a link's text; `EINVAL` for anything else.
     pub fn readlink(&self, dir: Ino, path: &CStr) -> Call<u64> {
         let inode = self.inode(self.object(dir, path)?)?;
         if matches!(inode.body, Body::Symlink) { Ok(inode.size) } else { Err(Errno(libc::EINVAL)) }
     }
 
+    /// Gives a file a second name: `ENOENT`, `EEXIST`, `EPERM` for a directory.
     pub fn link(&mut self, dir: Ino, from: &CStr, to_dir: Ino, to: &CStr) -> Call<()> {
         let early = self.early(dir, from)?;
         if from.to_bytes().ends_with(b"/") {
@@ -202,6 +208,7 @@ impl Disk {
         self.attach(to.dir, to.name, ino)
     }
 
+    /// Moves a name: `EBUSY` for `.`, `EINVAL` into itself, `ENOTEMPTY`, `EISDIR`, `ENOTDIR`.
     pub fn rename(&mut self, dir: Ino, from: &CStr, to_dir: Ino, to: &CStr) -> Call<()> {
         let (early, early_to) = (self.early(dir, from)?, self.early(to_dir, to)?);
         let from = early.map_or_else(|| self.last(dir, from), Ok)?;

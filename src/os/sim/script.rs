@@ -8,12 +8,15 @@ use crate::os::machine::{Errno, Nanos};
 /// The calls of the machine, named as in scripts and traces.
 macro_rules! ops {
     ($($variant:ident $name:literal,)*) => {
+        /// A call of the machine.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum Op { $($variant),* }
+        pub enum Op { $(#[doc = concat!("The call `", $name, "`.")] $variant),* }
 
         impl Op {
+            /// All of them.
             pub const ALL: &[Op] = &[$(Op::$variant),*];
 
+            /// The word for it in scripts and traces.
             pub fn name(self) -> &'static str {
                 match self { $(Op::$variant => $name),* }
             }
@@ -39,6 +42,7 @@ ops! {
 /// At which of a worker's calls of one kind a rule applies, counted from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
+    /// The nth only.
     Nth(u64),
     /// The nth, the 2nth, the 3nth …; 0 is never.
     Every(u64),
@@ -60,8 +64,11 @@ pub enum Effect {
 /// One fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rule {
+    /// The calls it is for.
     pub op: Op,
+    /// Which of them it applies to.
     pub when: When,
+    /// What happens to them.
     pub effect: Effect,
     /// Of one worker only, else of each.
     pub worker: Option<u32>,
@@ -81,7 +88,9 @@ pub enum Direct {
 /// All that goes wrong in a simulation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
+    /// Rules, each looked at for every call.
     pub rules: Vec<Rule>,
+    /// What direct I/O is like.
     pub direct: Direct,
     /// After so many bytes written by all workers, writes take so many times as long.
     pub slow_after: Option<(u64, u32)>,
@@ -115,12 +124,16 @@ pub(super) struct Faults {
 /// What all rules together make of one call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Fate {
+    /// The error it fails with.
     pub errno: Option<Errno>,
+    /// Most bytes it moves.
     pub short: Option<u64>,
+    /// Nanoseconds it takes longer.
     pub stall: Nanos,
 }
 
 impl Faults {
+    /// The faults of one worker under a script.
     pub fn new(script: &Script, worker: u32) -> Faults {
         let own = |rule: &&Rule| rule.worker.is_none_or(|only| only == worker);
         let rules: Vec<Rule> = script.rules.iter().filter(own).copied().collect();
@@ -128,6 +141,7 @@ impl Faults {
         Faults { counts: vec![0; rules.len()], rules, watched }
     }
 
+    /// Counts a call and says what happens to it.
     #[inline]
     pub fn of(&mut self, op: Op) -> Fate {
         if self.watched & (1 << op as u32) == 0 { Fate::default() } else { self.count(op) }

@@ -23,7 +23,9 @@ pub struct Options {
     pub descriptors: u32,
     /// Transfers in flight; 1 is an engine without a queue.
     pub depth: u32,
+    /// How long calls take.
     pub latency: Latency,
+    /// What goes wrong.
     pub script: Script,
     /// Calls of each worker to remember; 0 for no trace.
     pub trace: usize,
@@ -53,6 +55,7 @@ pub struct SimFs {
 }
 
 pub(super) struct Shared {
+    /// As given at the start.
     pub options: Options,
     disk: Mutex<Disk>,
     recording: AtomicBool,
@@ -66,16 +69,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
+    /// The disk, locked.
     #[inline]
     pub fn disk(&self) -> MutexGuard<'_, Disk> {
         lock(&self.disk)
     }
 
+    /// Whether calls are remembered now.
     #[inline]
     pub fn recording(&self) -> bool {
         self.recording.load(Ordering::Relaxed)
     }
 
+    /// Remembers a call, up to the number of calls each worker may have.
     pub fn record(&self, event: Event) {
         let mut trace = lock(&self.trace);
         let own = trace.entry(event.worker).or_default();
@@ -86,6 +92,7 @@ impl Shared {
 }
 
 impl SimFs {
+    /// An empty file system on a machine of this kind.
     pub fn new(options: Options) -> SimFs {
         let disk = Mutex::new(Disk::new(options.space, options.inodes));
         let recording = AtomicBool::new(!options.trace_later);
@@ -125,6 +132,7 @@ impl SimFs {
         }
     }
 
+    /// Space and inodes of the whole disk.
     pub fn statfs(&self) -> FsStat {
         self.shared.disk().statfs()
     }

@@ -9,11 +9,14 @@ use std::fmt;
 /// One call of one worker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
+    /// Number of the worker.
     pub worker: u32,
+    /// Which call.
     pub op: Op,
     /// Path below the root, `.` for the root itself; two with ` -> ` between where a call has
     /// two; empty where it has none.
     pub name: String,
+    /// Its other arguments.
     pub detail: Detail,
     /// What it returned, for calls that return a number one would want to see.
     pub result: Result<Option<u64>, Errno>,
@@ -22,22 +25,32 @@ pub struct Event {
 /// The arguments of a call that are not names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Detail {
+    /// There are none.
     None,
     /// Offset (none: the file's own position) and length in bytes.
     Range(Option<u64>, u64),
+    /// Flags and permission bits of an `open`.
     Open {
+        /// Flags of `open(2)`.
         flags: i32,
+        /// Permission bits.
         mode: u32,
     },
+    /// Permission bits.
     Mode(u32),
     /// In bytes.
     Size(u64),
+    /// Offset in bytes and what it counts from.
     Seek(i64, Whence),
+    /// What is done, offset and length in bytes.
     Allocate(Space, u64, u64),
+    /// The hint, offset and length in bytes.
     Advise(Advice, u64, u64),
+    /// The lock, offset and length in bytes.
     Lock(Lock, u64, u64),
     /// Offsets in source and destination, length.
     Copy(u64, u64, u64),
+    /// Words: a link's target, an attribute's name, what a mark shows.
     Text(String),
 }
 

@@ -10,7 +10,9 @@ use crate::os::machine::{Call, Completion, Recipe, Submitted, Transfer};
 
 /// An open file.
 pub(super) struct Open {
+    /// What is open.
     pub ino: Ino,
+    /// Flags of `open(2)` it was opened with.
     pub flags: i32,
     /// Multiple that offset and length must be of; 1 without direct I/O.
     pub align: u64,
@@ -21,10 +23,12 @@ pub(super) struct Open {
 }
 
 impl Open {
+    /// Whether it was opened for reading.
     pub fn readable(&self) -> bool {
         self.flags & libc::O_PATH == 0 && self.flags & libc::O_ACCMODE != libc::O_WRONLY
     }
 
+    /// Whether it was opened for writing.
     pub fn writable(&self) -> bool {
         self.flags & libc::O_PATH == 0 && self.flags & libc::O_ACCMODE != libc::O_RDONLY
     }

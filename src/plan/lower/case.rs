@@ -51,6 +51,7 @@ pub fn lower(case: &BoundCase) -> Result<Plan, Vec<Diagnostic>> {
     if lower.problems.is_empty() { Ok(lower.plan) } else { Err(lower.problems) }
 }
 
+/// Number of workers; notes a mistake and says 1 where it is none that can be.
 pub fn workers(lower: &mut Lower, node: &Node) -> u32 {
     let count = lower.or(units::count(node), 1);
     if count == 0 || count > MOST_WORKERS {

@@ -10,7 +10,9 @@ use crate::profile::node::Node;
 
 /// State of one compilation.
 pub struct Lower {
+    /// The plan so far.
     pub plan: Plan,
+    /// Mistakes found, each once.
     pub problems: Vec<Diagnostic>,
     /// Sets that some step opens; the others that data steps name are kept open.
     pub opened: BTreeSet<SetId>,
@@ -18,13 +20,17 @@ pub struct Lower {
     pub data_use: Vec<(bool, bool)>,
     /// Sets whose own directory, or subdirectories, a step makes.
     pub made_dir: BTreeSet<SetId>,
+    /// The same of their subdirectories.
     pub made_subdirs: BTreeSet<SetId>,
 }
 
 /// The program of one group of workers in one phase.
 pub struct Program {
+    /// Instructions so far.
     pub code: Vec<Instr>,
+    /// Index of the phase.
     pub phase: u16,
+    /// Name of the group; empty without groups.
     pub group: String,
     /// Its workers.
     pub workers: (u32, u32),
@@ -37,10 +43,12 @@ pub struct Program {
 }
 
 impl Program {
+    /// Where the next instruction will stand.
     pub fn here(&self) -> Pc {
         self.code.len() as Pc
     }
 
+    /// Adds an instruction; returns where it stands.
     pub fn emit(&mut self, instr: Instr) -> Pc {
         let at = self.here();
         self.code.push(instr);
@@ -49,6 +57,7 @@ impl Program {
 }
 
 impl Lower {
+    /// Notes a mistake, once.
     pub fn problem(&mut self, diagnostic: Diagnostic) {
         if !self.problems.contains(&diagnostic) {
             self.problems.push(diagnostic);
@@ -66,6 +75,7 @@ impl Lower {
         }
     }
 
+    /// The same where there may be several mistakes.
     pub fn or_all<T>(&mut self, result: Result<T, Vec<Diagnostic>>, stand_in: T) -> T {
         match result {
             Ok(value) => value,
@@ -115,6 +125,7 @@ impl Lower {
         (self.plan.args.len() - 1) as u32
     }
 
+    /// Index of a table, added where it is new.
     pub fn table(&mut self, table: Table) -> u32 {
         if let Some(i) = self.plan.tables.iter().position(|t| *t == table) {
             return i as u32;
@@ -123,6 +134,7 @@ impl Lower {
         (self.plan.tables.len() - 1) as u32
     }
 
+    /// Index of a name, added where it is new.
     pub fn name(&mut self, segments: Vec<Segment>) -> NameId {
         if let Some(i) = self.plan.names.iter().position(|n| *n == segments) {
             return i as NameId;

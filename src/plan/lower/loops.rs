@@ -12,8 +12,11 @@ use crate::profile::units;
 /// What a loop over steps or phases says.
 #[derive(Clone, Debug)]
 pub struct LoopWords {
+    /// When it ends.
     pub until: Until,
+    /// Uncounted time in front, nanoseconds.
     pub ramp: Nanos,
+    /// The rate it keeps; `None` where it goes as fast as it can.
     pub pace: Option<PacePlan>,
     /// The budget that several programs count into; `None` gives each its own.
     pub budget: Option<u16>,
