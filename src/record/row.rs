@@ -81,6 +81,7 @@ pub struct Reason {
 }
 
 impl Reason {
+    /// A reason that only has a message.
     pub fn new(message: impl Into<String>) -> Reason {
         Reason { message: message.into(), ..Reason::default() }
     }
@@ -271,10 +272,12 @@ impl Row {
         self.runs.clear();
     }
 
+    /// How the case ended.
     pub fn status(&self) -> Status {
         self.status
     }
 
+    /// Whether there is a result.
     pub fn is_ok(&self) -> bool {
         self.status == Status::Ok
     }
@@ -284,22 +287,27 @@ impl Row {
         self.reason.as_ref()
     }
 
+    /// Numbers of the case; empty without a result.
     pub fn metrics(&self) -> &[Metric] {
         &self.metrics
     }
 
+    /// Numbers of single steps, by name.
     pub fn steps(&self) -> &BTreeMap<String, StepResult> {
         &self.steps
     }
 
+    /// What was really in force.
     pub fn effective(&self) -> &Effective {
         &self.effective
     }
 
+    /// Whether the numbers may be believed; `None` without a judgement.
     pub fn verdict(&self) -> Option<&Verdict> {
         self.verdict.as_ref()
     }
 
+    /// Results of single repeats.
     pub fn runs(&self) -> &[RepeatResult] {
         &self.runs
     }
