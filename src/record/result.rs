@@ -18,6 +18,7 @@ pub enum Better {
 }
 
 impl Better {
+    /// As written in records and reports.
     pub fn word(self) -> &'static str {
         match self {
             Better::Higher => "higher",
@@ -198,6 +199,7 @@ pub enum Soundness {
 }
 
 impl Soundness {
+    /// As written in records and reports.
     pub fn word(self) -> &'static str {
         match self {
             Soundness::Sound => "sound",
