@@ -16,6 +16,7 @@ pub struct Checker {
 pub struct Issue {
     /// JSON pointer of the value meant, `""` for the whole document.
     pub pointer: String,
+    /// In which way it differs.
     pub kind: IssueKind,
     /// The validator's own words.
     pub message: String,

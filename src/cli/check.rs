@@ -22,6 +22,7 @@ pub struct Args {
     quiet: bool,
 }
 
+/// Carries out `check`; gives the exit code, or what kept it from one.
 pub fn call(args: &Args) -> Outcome {
     let mut wrong = false;
     for file in &args.files {

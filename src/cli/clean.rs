@@ -12,6 +12,7 @@ pub struct Args {
     path: PathBuf,
 }
 
+/// Carries out `clean`; gives the exit code, or what kept it from one.
 pub fn call(args: &Args) -> Outcome {
     let shown = args.path.display();
     let cleaned = clean(&args.path)

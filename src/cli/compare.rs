@@ -19,6 +19,7 @@ pub struct Args {
     out: PathBuf,
 }
 
+/// Carries out `compare`; gives the exit code, or what kept it from one.
 pub fn call(args: &Args) -> Outcome {
     let mut names = args.results.clone();
     if let Some(baseline) = &args.baseline {

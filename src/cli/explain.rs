@@ -36,6 +36,7 @@ pub struct Args {
     seed: u64,
 }
 
+/// Carries out `explain`; gives the exit code, or what kept it from one.
 pub fn call(args: &Args) -> Outcome {
     let library = plan::library();
     let suite = plan::suite(&library, &args.what, &args.out)?;

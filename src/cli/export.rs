@@ -54,6 +54,7 @@ pub struct Args {
     out: PathBuf,
 }
 
+/// Carries out `export`; gives the exit code, or what kept it from one.
 pub fn call(args: &Args) -> Outcome {
     let records = load(&args.out, &args.results)?;
     let bytes = match args.format {

@@ -26,6 +26,7 @@ pub struct Args {
     out: PathBuf,
 }
 
+/// Carries out `list`; gives the exit code, or what kept it from one.
 pub fn call(args: &Args) -> Outcome {
     match args.what {
         Some(What::Results) => data(results(args))?,

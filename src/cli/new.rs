@@ -21,6 +21,7 @@ pub struct Args {
 const PROFILE: &str = include_str!("new_profile.yaml");
 const SUITE: &str = include_str!("new_suite.yaml");
 
+/// Carries out `new`; gives the exit code, or what kept it from one.
 pub fn call(args: &Args) -> Outcome {
     if !is_id(&args.name) {
         let near = to_id(&args.name);

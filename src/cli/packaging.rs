@@ -13,6 +13,7 @@ pub struct CompletionsArgs {
     shell: clap_complete::Shell,
 }
 
+/// Prints the completions of a shell.
 pub fn completions(args: &CompletionsArgs) -> Outcome {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut App::command(), "ioscore", &mut text);
@@ -20,6 +21,7 @@ pub fn completions(args: &CompletionsArgs) -> Outcome {
     Ok(0)
 }
 
+/// Prints the manual page.
 pub fn man() -> Outcome {
     let text =
         page(App::command()).map_err(|error| Failure::target(format!("writing the manual page: {error}")))?;

@@ -34,6 +34,7 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 }
 
 impl Values {
+    /// What the command line adds to the suite; `runs` has the last word.
     pub fn request(&self, runs: Option<Runs>) -> Request {
         Request { cases: self.cases.clone(), presets: self.preset.clone(), sets: self.set.clone(), runs }
     }

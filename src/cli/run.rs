@@ -85,6 +85,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     })
 }
 
+/// Carries out `run`; gives the exit code, or what kept it from one.
 pub fn call(args: &Args) -> Outcome {
     ignore_file_size_signal();
     let descriptors = raise_descriptor_limit().map_or(1024, |(soft, _)| soft);

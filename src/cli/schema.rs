@@ -18,6 +18,7 @@ pub struct Args {
     kind: Kind,
 }
 
+/// Carries out `schema`; gives the exit code, or what kept it from one.
 pub fn call(args: &Args) -> Outcome {
     let verbs = crate::ops::verbs();
     let pretty = |what| serde_json::to_string_pretty(&schema(what, verbs)).unwrap_or_default() + "\n";

@@ -25,6 +25,7 @@ pub struct Args {
     out: PathBuf,
 }
 
+/// Carries out `show`; gives the exit code, or what kept it from one.
 pub fn call(args: &Args) -> Outcome {
     let is_record = Path::new(&args.what).extension().is_some_and(|ext| ext == "json");
     if is_record || args.shared || store::find(&args.out, &args.what).is_ok_and(|_| !is_yaml(&args.what)) {

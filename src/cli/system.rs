@@ -24,10 +24,12 @@ pub struct TargetArgs {
     json: bool,
 }
 
+/// Shows what is known of the machine.
 pub fn machine(args: &SystemArgs) -> Outcome {
     show(&machine::describe(&Root::default()), args.json)
 }
 
+/// Shows what is known of a target.
 pub fn target(args: &TargetArgs) -> Outcome {
     let (name, path) = target::parse(&args.path);
     let place = target::look(name.as_deref(), &path, false).map_err(Failure::target)?;

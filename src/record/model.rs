@@ -18,8 +18,11 @@ pub const SCHEMA: &str = include_str!("../../schema/record.schema.json");
 pub struct Record {
     /// Version of this form.
     pub schema_version: u32,
+    /// The run itself.
     pub run: Run,
+    /// The machine it ran on.
     pub system: System,
+    /// Where it took place.
     pub target: Target,
     /// One per planned case, in the order of the suite.
     pub rows: Vec<Row>,
@@ -32,6 +35,7 @@ pub struct Record {
 pub struct Run {
     /// Name of the run's directory.
     pub name: String,
+    /// One line for people.
     pub title: Option<String>,
     /// When it began, RFC 3339, UTC.
     pub started: String,
@@ -39,9 +43,11 @@ pub struct Run {
     pub finished: Option<String>,
     /// Local time minus UTC where it ran, for example `+02:00`.
     pub utc_offset: Option<String>,
+    /// Version of the program that ran it.
     pub tool_version: String,
     /// The command line, without what identifies a person or machine.
     pub command_line: Vec<String>,
+    /// The suite its cases come from; absent without one.
     pub suite: Option<SuiteRef>,
     /// Seed of all random streams.
     pub seed: u64,
@@ -49,6 +55,7 @@ pub struct Run {
     pub repeats: Option<String>,
     /// The kind of file it was imported from; absent for a run of our own.
     pub imported_from: Option<String>,
+    /// How far it got.
     pub state: RunState,
 }
 
@@ -71,7 +78,9 @@ pub enum RunState {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SuiteRef {
+    /// The name it is found by.
     pub id: String,
+    /// One line for people.
     pub title: Option<String>,
     /// Hash of its content and of the profiles it names.
     pub hash: String,

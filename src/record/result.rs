@@ -13,11 +13,14 @@ use crate::stats;
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Better {
+    /// More is better.
     Higher,
+    /// Less is better.
     Lower,
 }
 
 impl Better {
+    /// As written in records and reports.
     pub fn word(self) -> &'static str {
         match self {
             Better::Higher => "higher",
@@ -31,12 +34,14 @@ impl Better {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Metric {
+    /// Name within the case.
     pub name: String,
     /// In base units (bytes, seconds, operations, or one of them a second); absent when what it
     /// counts never happened.
     pub value: Option<f64>,
     /// The unit it is shown in, for example `MiB/s`.
     pub unit: String,
+    /// Which direction is an improvement.
     pub better: Better,
     /// The one that decides about repeats.
     pub primary: bool,
@@ -129,6 +134,7 @@ impl StepResult {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Series {
+    /// Name of the phase.
     pub phase: String,
     /// Operations that ended in each second.
     pub ops: Vec<u64>,
@@ -161,6 +167,7 @@ pub enum Directness {
     Buffered,
     /// The flag was accepted and nothing was bypassed.
     Ignored,
+    /// It could not be found out.
     Unknown,
 }
 
@@ -169,6 +176,7 @@ pub enum Directness {
 #[serde(deny_unknown_fields, default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Effective {
+    /// Whether direct I/O was direct.
     pub direct: Option<Directness>,
     /// State of the caches at the start, and why if it is not the one asked for.
     pub cache: Option<String>,
@@ -176,11 +184,13 @@ pub struct Effective {
     pub layout: Option<String>,
     /// Transfers in flight on average.
     pub depth: Option<f64>,
-    /// Bytes the operations read and wrote.
+    /// Bytes the operations read.
     pub application_read_bytes: Option<u64>,
+    /// Bytes the operations wrote.
     pub application_written_bytes: Option<u64>,
-    /// Bytes the device read and wrote meanwhile.
+    /// Bytes the device read meanwhile.
     pub device_read_bytes: Option<u64>,
+    /// Bytes the device wrote meanwhile.
     pub device_written_bytes: Option<u64>,
     /// Share of the time the busiest worker spent on a processor, 0 to 1.
     pub busiest_worker: Option<f64>,
@@ -193,11 +203,14 @@ pub struct Effective {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Soundness {
+    /// Nothing speaks against it.
     Sound,
+    /// At least one check speaks against it.
     Doubtful,
 }
 
 impl Soundness {
+    /// As written in records and reports.
     pub fn word(self) -> &'static str {
         match self {
             Soundness::Sound => "sound",
@@ -211,7 +224,9 @@ impl Soundness {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
+    /// Whether the row may be believed.
     pub soundness: Soundness,
+    /// What each check found.
     pub findings: Vec<Finding>,
 }
 
@@ -224,6 +239,7 @@ pub struct Finding {
     pub check: String,
     /// Whether it makes the row doubtful.
     pub doubt: bool,
+    /// The finding in words.
     pub message: String,
 }
 
@@ -254,7 +270,9 @@ pub struct RepeatResult {
     pub values: BTreeMap<String, f64>,
     /// By `phase.step` or `phase.label`.
     pub steps: BTreeMap<String, StepResult>,
+    /// What happened in each second, by phase.
     pub series: Vec<Series>,
+    /// What was really in force.
     pub effective: Effective,
 }
 

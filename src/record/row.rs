@@ -42,9 +42,13 @@ impl Status {
 /// Every status but `ok`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoResult {
+    /// The target or the kernel cannot do it.
     Unsupported,
+    /// An operation failed.
     Failed,
+    /// Left out by the user's choice or a budget.
     Skipped,
+    /// The run ended before it, or in it.
     Interrupted,
 }
 
@@ -81,6 +85,7 @@ pub struct Reason {
 }
 
 impl Reason {
+    /// A reason that only has a message.
     pub fn new(message: impl Into<String>) -> Reason {
         Reason { message: message.into(), ..Reason::default() }
     }
@@ -111,9 +116,11 @@ impl Reason {
 /// A number a case will have when it has run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
+    /// Name within the case.
     pub name: String,
     /// The unit it is shown in, for example `MiB/s`.
     pub unit: String,
+    /// Which direction is an improvement.
     pub better: Better,
     /// The one that decides about repeats.
     pub primary: bool,
@@ -122,9 +129,13 @@ pub struct Declared {
 /// A planned case: what is known before it runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Case {
+    /// Id of the profile.
     pub profile: String,
+    /// Version of the profile.
     pub profile_version: String,
+    /// Id of the case.
     pub case: String,
+    /// Title of the case.
     pub title: String,
     /// Resolved parameters.
     pub params: Map<String, Value>,
@@ -134,6 +145,7 @@ pub struct Case {
     pub plan_hash: String,
     /// The engine asked for.
     pub engine: Option<String>,
+    /// The published test it follows; `None` without one.
     pub reproduces: Option<Reproduces>,
     /// The numbers it will have.
     pub metrics: Vec<Declared>,
@@ -157,7 +169,9 @@ pub struct Reproduces {
 #[serde(deny_unknown_fields, default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Engine {
+    /// As asked for; absent where nothing was asked.
     pub asked: Option<String>,
+    /// As used; absent where nothing ran.
     pub used: Option<String>,
 }
 
@@ -167,9 +181,13 @@ pub struct Engine {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row {
+    /// Id of the profile.
     pub profile: String,
+    /// Version of the profile.
     pub profile_version: String,
+    /// Id of the case.
     pub case: String,
+    /// Title of the case.
     pub title: String,
     /// Resolved parameters.
     pub params: Map<String, Value>,
@@ -177,7 +195,9 @@ pub struct Row {
     pub facts: Map<String, Value>,
     /// Hash of the resolved plan in canonical form.
     pub plan_hash: String,
+    /// The engine asked for and the one used.
     pub engine: Engine,
+    /// The published test it follows; absent without one.
     pub reproduces: Option<Reproduces>,
     status: Status,
     reason: Option<Reason>,
@@ -195,7 +215,9 @@ pub struct Row {
 pub struct Measured {
     /// Name of the engine used.
     pub engine: Option<String>,
+    /// What was really in force.
     pub effective: Effective,
+    /// Whether the numbers may be believed.
     pub verdict: Option<Verdict>,
     /// Each repeat in order, at least one.
     pub runs: Vec<RepeatResult>,
@@ -271,10 +293,12 @@ impl Row {
         self.runs.clear();
     }
 
+    /// How the case ended.
     pub fn status(&self) -> Status {
         self.status
     }
 
+    /// Whether there is a result.
     pub fn is_ok(&self) -> bool {
         self.status == Status::Ok
     }
@@ -284,22 +308,27 @@ impl Row {
         self.reason.as_ref()
     }
 
+    /// Numbers of the case; empty without a result.
     pub fn metrics(&self) -> &[Metric] {
         &self.metrics
     }
 
+    /// Numbers of single steps, by name.
     pub fn steps(&self) -> &BTreeMap<String, StepResult> {
         &self.steps
     }
 
+    /// What was really in force.
     pub fn effective(&self) -> &Effective {
         &self.effective
     }
 
+    /// Whether the numbers may be believed; `None` without a judgement.
     pub fn verdict(&self) -> Option<&Verdict> {
         self.verdict.as_ref()
     }
 
+    /// Results of single repeats.
     pub fn runs(&self) -> &[RepeatResult] {
         &self.runs
     }

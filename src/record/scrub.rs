@@ -15,7 +15,9 @@ use crate::system::Target;
 pub struct Identity {
     /// Absolute paths of home directories.
     pub homes: Vec<String>,
+    /// Names of users.
     pub users: Vec<String>,
+    /// Names of hosts; short forms need not be among them.
     pub hosts: Vec<String>,
 }
 
@@ -74,6 +76,7 @@ pub struct Scrubber {
 }
 
 impl Scrubber {
+    /// A scrubber of these names; those that many machines share are left in.
     pub fn new(mut identity: Identity) -> Scrubber {
         // A host's short name also stands without its domain.
         let short: Vec<String> =
@@ -146,12 +149,14 @@ impl Scrubber {
         record.rows.iter_mut().for_each(|row| self.row(row));
     }
 
+    /// Replaces the names in one row.
     pub fn row(&self, row: &mut Row) {
         if self.identity.is_some() {
             row.rewrite(&|text| self.text(text));
         }
     }
 
+    /// Replaces the names in a target.
     pub fn target(&self, target: &mut Target) {
         if self.identity.is_none() {
             return;

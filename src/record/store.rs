@@ -19,20 +19,27 @@ pub const FILE: &str = "record.json";
 /// Why a record could not be found, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// The name cannot be a directory's.
     #[error(
         "{0:?} is no name for a run: use letters, digits, `-`, `_` and `.`, and begin with a letter or digit"
     )]
     BadName(String),
+    /// A new run has the name of one that is there.
     #[error("a run named {name:?} exists in {results}: choose another --name, or continue it with --resume")]
     Exists { name: String, results: String },
+    /// Another process holds the lock of the run.
     #[error("run {0:?} is being written by another process")]
     Busy(String),
+    /// The record is not one of the run asked for.
     #[error("run {name:?} cannot be resumed: {why}")]
     Mismatch { name: String, why: String },
+    /// Nothing of the name is found; `near` is the most similar name.
     #[error("there is no result {what:?}: it is neither a record file, a run directory, nor a run in {results}{}", near_text(.near))]
     NotFound { what: String, results: String, near: Option<String> },
+    /// The file is no valid record.
     #[error("{path} {why}")]
     Invalid { path: String, why: String },
+    /// The system refused to read or write.
     #[error("cannot {doing} {path}: {error}")]
     Io { doing: &'static str, path: String, error: io::Error },
 }
@@ -124,6 +131,7 @@ impl Store {
         Ok(store)
     }
 
+    /// The record as it is now.
     pub fn record(&self) -> &Record {
         &self.record
     }

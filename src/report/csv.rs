@@ -20,6 +20,7 @@ pub enum Shape {
 /// How cells are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
+    /// As RFC 4180 has it.
     #[default]
     Rfc4180,
     /// With byte order mark and CRLF.
@@ -28,9 +29,12 @@ pub enum Dialect {
     ExcelEu,
 }
 
+/// How a table is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
+    /// What a line stands for.
     pub shape: Shape,
+    /// How cells are written.
     pub dialect: Dialect,
     /// Leaves text cells as they are, also those a spreadsheet would run.
     pub verbatim: bool,

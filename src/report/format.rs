@@ -46,7 +46,9 @@ pub fn quantity(base: f64, unit: &str) -> String {
 /// Powers of 1024 or of 1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
+    /// Powers of 1024: KiB, MiB.
     Binary,
+    /// Powers of 1000: kB, MB.
     Decimal,
 }
 

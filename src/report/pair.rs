@@ -10,9 +10,11 @@ use crate::record::{Metric, Record, Row};
 /// How two rows stand to each other.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Match {
+    /// The same case, run in the same way.
     Same,
     /// The same case, but something differs: what.
     Near(String),
+    /// Different cases.
     No,
 }
 

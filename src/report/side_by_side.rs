@@ -13,12 +13,14 @@ use crate::stats::{Summary, geometric_mean, welch};
 pub enum Outcome {
     /// Better than the first, whichever direction that is.
     Faster,
+    /// Worse than the first, whichever direction that is.
     Slower,
     /// The repeats do not tell them apart.
     NoDifferenceShown,
 }
 
 impl Outcome {
+    /// The words shown.
     pub fn text(self) -> &'static str {
         match self {
             Outcome::Faster => "faster",
@@ -39,7 +41,9 @@ pub enum Cell {
     NoValue,
     /// Something differs: shown, not ranked.
     Near { value: Option<f64>, difference: String },
+    /// A number, perhaps compared with the first record's.
     Value {
+        /// The metric's value.
         value: f64,
         /// The repeats; absent for imported numbers.
         summary: Option<Summary>,
@@ -55,11 +59,17 @@ pub enum Cell {
 /// One case and metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
+    /// Id of the profile.
     pub profile: String,
+    /// Id of the case.
     pub case: String,
+    /// Title of the case.
     pub title: String,
+    /// Name of the metric.
     pub metric: String,
+    /// Unit it is shown in.
     pub unit: String,
+    /// Which direction is an improvement.
     pub better: Better,
     /// Whether it is the one number that stands for its case.
     pub primary: bool,
@@ -72,6 +82,7 @@ pub struct Line {
 pub struct SideBySide {
     /// Names of the records.
     pub names: Vec<String>,
+    /// One per case and metric.
     pub lines: Vec<Line>,
     /// Rows that have a result in every record, and all rows.
     pub coverage: (usize, usize),
@@ -83,7 +94,9 @@ pub struct SideBySide {
 /// Geometric means of ratios to the first record.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Means {
+    /// Mean and number of cases where more is better; `None` without any.
     pub higher: Option<(f64, usize)>,
+    /// Mean and number of cases where less is better; `None` without any.
     pub lower: Option<(f64, usize)>,
 }
 

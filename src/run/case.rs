@@ -27,13 +27,17 @@ const NAME: usize = 100;
 
 /// What is to be run.
 pub struct Job<'a> {
+    /// What its workers do.
     pub plan: &'a Arc<Plan>,
     /// The directory to work under.
     pub target: &'a Path,
     /// Kind of its file system, for what can be said of its caches.
     pub file_system: Option<&'a str>,
+    /// Name of the run, part of the name of its directory.
     pub run_name: &'a str,
+    /// What the random choices depend on.
     pub key: StreamKey,
+    /// What is done to caches before it.
     pub cache: Cache,
     /// Leaves the files where they are.
     pub keep: bool,
@@ -43,6 +47,7 @@ pub struct Job<'a> {
 
 /// What came of it.
 pub struct Done {
+    /// What was counted, or why nothing was.
     pub outcome: Result<Counted, Missed>,
     /// Where the files are, where they were to be kept.
     pub kept: Option<String>,
@@ -55,11 +60,13 @@ pub type Missed = Box<(NoResult, Reason)>;
 
 /// What was counted.
 pub struct Counted {
+    /// What the workers did.
     pub team: TeamRun,
     /// The wall clock in ns since 1970 when the run's clock stood at 0.
     pub epoch_ns: u64,
     /// From making the first file to removing the last, in seconds.
     pub elapsed_s: f64,
+    /// What was really in force.
     pub effective: Effective,
 }
 

@@ -23,8 +23,11 @@ const ENGINES: [&str; 2] = ["sync", "nop"];
 /// A case with everything that is needed to run it.
 #[derive(Clone, Debug)]
 pub struct Prepared {
+    /// The case with its values.
     pub bound: BoundCase,
+    /// How often it is run.
     pub runs: Runs,
+    /// What is done to caches before each run.
     pub cache: Cache,
     /// The numbers it reports.
     pub specs: Vec<MetricSpec>,

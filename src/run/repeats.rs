@@ -17,6 +17,7 @@ pub struct Repeats {
 }
 
 impl Repeats {
+    /// No repeats yet; `primary` names the number that decides how many there are.
     pub fn new(runs: Runs, primary: Option<String>) -> Repeats {
         Repeats { runs, primary, done: Vec::new(), failed: None }
     }
@@ -26,6 +27,7 @@ impl Repeats {
         self.done.len() as u64
     }
 
+    /// Adds the result of one repeat.
     pub fn add(&mut self, result: RepeatResult) {
         self.done.push(result);
     }

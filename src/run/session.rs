@@ -28,6 +28,7 @@ use crate::vm::random::StreamKey;
 pub struct Settings {
     /// Name of the run; with several targets each gets `name-target`.
     pub name: String,
+    /// One line for people, kept in the record.
     pub title: Option<String>,
     /// Where records are kept.
     pub results: PathBuf,
@@ -39,16 +40,23 @@ pub struct Settings {
     pub resume: bool,
     /// Leaves test files where they are.
     pub keep: bool,
+    /// Shows the begin and end of phases to tracers.
     pub mark: bool,
+    /// The suite the cases come from; `None` without one.
     pub suite: Option<SuiteRef>,
+    /// Arguments of the program, kept in the record.
     pub command_line: Vec<String>,
+    /// Takes names that identify out of the record.
     pub scrubber: Scrubber,
+    /// The machine, kept in the record.
     pub system: System,
 }
 
 /// One target with the cases as they are planned for it.
 pub struct Side {
+    /// The target.
     pub place: Place,
+    /// In the order they run.
     pub cases: Vec<Prepared>,
     /// What is known of each case before it runs, by its position.
     pub judged: Vec<Judged>,

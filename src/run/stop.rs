@@ -46,6 +46,7 @@ impl Stop {
         Ok(stop)
     }
 
+    /// Whether to end as soon as possible.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }

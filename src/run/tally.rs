@@ -12,10 +12,13 @@ use crate::vm::team::TeamRun;
 
 /// One worker in one execution.
 pub struct Share<'a> {
+    /// Number of the worker, from 0.
     pub worker: u32,
     /// Name of its group; empty without groups.
     pub group: &'a str,
+    /// Its numbers, by statistic of the phase.
     pub stats: &'a [Stat],
+    /// Its numbers by interval; empty where none are kept.
     pub intervals: &'a [Interval],
     /// Its own time from its start to its last counted operation, without what is not measured.
     pub seconds: f64,
@@ -23,6 +26,7 @@ pub struct Share<'a> {
 
 /// One execution of a phase with its measured workers.
 pub struct Execution<'a> {
+    /// One share a measured worker.
     pub workers: Vec<Share<'a>>,
     /// The common window.
     pub seconds: f64,
@@ -85,8 +89,11 @@ fn seconds(ns: Nanos) -> f64 {
 
 /// Something that numbers are about: a step, or a phase or group as a whole (an empty key).
 pub struct Subject {
+    /// Name of the group; empty without groups.
     pub group: String,
+    /// Name of the step; empty for a phase or group as a whole.
     pub key: String,
+    /// What kind of operations it counts.
     pub kind: StatKind,
     /// Its statistics, as positions in the phase's list.
     pub stats: Vec<usize>,
@@ -157,6 +164,7 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Sums the statistics at the positions `stats` over all executions.
     pub fn of(executions: &[Execution], stats: &[usize]) -> Tally {
         let mut tally = Tally::default();
         for execution in executions {

@@ -14,6 +14,7 @@ impl Default for Root {
 }
 
 impl Root {
+    /// A root in place of `/`.
     pub fn at(path: impl Into<PathBuf>) -> Root {
         Root(path.into())
     }
@@ -35,6 +36,7 @@ impl Root {
         text(&self.path(absolute))
     }
 
+    /// Whether there is anything at an absolute path.
     pub fn exists(&self, absolute: impl AsRef<Path>) -> bool {
         self.path(absolute).exists()
     }

@@ -16,14 +16,17 @@ impl Default for Fixture {
 }
 
 impl Fixture {
+    /// An empty root; panics where none can be made.
     pub fn new() -> Fixture {
         Fixture(tempfile::tempdir().expect("a temporary directory"))
     }
 
+    /// The root to look at.
     pub fn root(&self) -> Root {
         Root::at(self.0.path())
     }
 
+    /// Adds a file with a text, and the directories above it.
     pub fn file(self, path: &str, text: &str) -> Fixture {
         let path = self.root().path(path);
         fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
@@ -31,6 +34,7 @@ impl Fixture {
         self
     }
 
+    /// Adds a directory, and those above it.
     pub fn dir(self, path: &str) -> Fixture {
         fs::create_dir_all(self.root().path(path)).expect("directories");
         self

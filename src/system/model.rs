@@ -32,6 +32,7 @@ pub struct System {
     pub distribution: Option<String>,
     /// Frequency governor of the first processor.
     pub governor: Option<String>,
+    /// The kernel's clock.
     pub clock: Option<Clock>,
     /// Kind of container the tool ran in, for example `docker`.
     pub container: Option<String>,
@@ -61,7 +62,9 @@ pub struct Clock {
 pub struct Listed {
     /// For example `hardware` or `software`.
     pub group: String,
+    /// What the line is about.
     pub key: String,
+    /// What it says.
     pub value: String,
 }
 
@@ -76,6 +79,7 @@ pub struct Target {
     pub path: String,
     /// Path with symbolic links resolved.
     pub resolved: Option<String>,
+    /// The file system it is on.
     pub file_system: Option<FileSystem>,
     /// From the file system down to the disks: `ext4 -> dm-crypt -> md1 (raid5) -> 3 disks`.
     pub stack: Option<String>,
@@ -83,7 +87,9 @@ pub struct Target {
     pub devices: Vec<Device>,
     /// Alignment direct I/O needs, in bytes, as probed on a file there.
     pub direct_alignment_bytes: Option<u64>,
+    /// Room before the run.
     pub space_before: Option<Space>,
+    /// Room after the run.
     pub space_after: Option<Space>,
     /// Properties of the file system beyond its mount options (ZFS data set, btrfs).
     pub properties: BTreeMap<String, String>,
@@ -111,8 +117,11 @@ pub struct FileSystem {
 pub struct Device {
     /// Kernel name, for example `nvme0n1`.
     pub name: String,
+    /// Model as the disk names itself.
     pub model: Option<String>,
+    /// Size in bytes.
     pub size_bytes: Option<u64>,
+    /// Whether it has turning platters, as the kernel sees it.
     pub rotational: Option<bool>,
     /// The active I/O scheduler.
     pub scheduler: Option<String>,
@@ -120,8 +129,11 @@ pub struct Device {
     pub write_cache: Option<String>,
     /// Whether it can discard (TRIM).
     pub discard: Option<bool>,
+    /// Smallest block it can address, in bytes.
     pub logical_block_bytes: Option<u64>,
+    /// Smallest block it writes without reading first, in bytes.
     pub physical_block_bytes: Option<u64>,
+    /// How far the kernel reads ahead, in bytes.
     pub read_ahead_bytes: Option<u64>,
 }
 
@@ -130,11 +142,13 @@ pub struct Device {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Space {
+    /// Size of the file system in bytes.
     pub total_bytes: u64,
     /// What an ordinary user may still write.
     pub free_bytes: u64,
     /// Inodes there are; absent where the file system makes them as needed.
     pub total_inodes: Option<u64>,
+    /// Inodes still free.
     pub free_inodes: Option<u64>,
 }
 

@@ -11,8 +11,11 @@ pub struct Mount {
     pub device: String,
     /// What part of the file system is mounted, `/` for all of it.
     pub part: String,
+    /// Directory it is mounted at.
     pub point: PathBuf,
+    /// Type of the file system, for example `ext4`.
     pub kind: String,
+    /// Device or other source as the kernel names it.
     pub source: String,
     /// Options of the mount, then those of the file system.
     pub options: Vec<String>,

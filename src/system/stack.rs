@@ -15,7 +15,9 @@ const DEEPEST: usize = 16;
 /// A file system's layers as text and the disks at the bottom.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stack {
+    /// The layers, the file system first.
     pub text: String,
+    /// The disks at the bottom.
     pub devices: Vec<Device>,
 }
 
