@@ -103,7 +103,7 @@ profile: endless
 version: 1.0.0
 title: Endless
 summary: A test of tests.
-params: {time: {type: duration, default: 1ms}}
+params: {time: {type: duration, default: 50ms}}
 cases:
   - {id: quick, title: Quick}
   - {id: endless, title: Endless, with: {time: 1000h}}
