@@ -10,6 +10,7 @@ pub mod moments;
 pub mod needs;
 pub mod preflight;
 pub mod reading;
+pub mod sets;
 #[cfg(test)]
 mod sketch;
 mod walk;
