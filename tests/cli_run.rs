@@ -212,6 +212,11 @@ fn kept_files_stay_and_are_named() {
     assert_eq!(place.left().len(), 1);
 }
 
+/// The run "one" has finished its first case and is in the endless one.
+fn the_endless_case_runs(place: &Place) -> bool {
+    place.record_path("one").exists() && place.statuses("one")[0] == "quick: ok" && !place.left().is_empty()
+}
+
 #[test]
 fn an_interrupt_keeps_what_is_finished_and_cleans_the_target() {
     // A hang-up that was ignored when the tests were started (`nohup`) stays ignored by design.
@@ -222,12 +227,7 @@ fn an_interrupt_keeps_what_is_finished_and_cleans_the_target() {
     for signal in signals {
         let place = Place::with(&[ENDLESS]);
         let arguments = ["run", "endless.yaml", "--target", "t", "--runs", "1", "--name", "one"];
-        let finished = |place: &Place| {
-            place.record_path("one").exists()
-                && place.statuses("one")[0] == "quick: ok"
-                && !place.left().is_empty()
-        };
-        let running = place.start(&arguments, finished);
+        let running = place.start(&arguments, the_endless_case_runs);
         running.signal(signal);
         let answer = running.wait().expect(130);
         assert!(answer.out.contains("Quick"), "{}", answer.out);
@@ -259,12 +259,7 @@ fn a_signal_that_is_delivered_twice_is_one() {
 fn a_record_that_cannot_be_written_still_gives_its_table() {
     let place = Place::with(&[ENDLESS]);
     let arguments = ["run", "endless.yaml", "--target", "t", "--runs", "1", "--name", "one"];
-    let finished = |place: &Place| {
-        place.record_path("one").exists()
-            && place.statuses("one")[0] == "quick: ok"
-            && !place.left().is_empty()
-    };
-    let running = place.start(&arguments, finished);
+    let running = place.start(&arguments, the_endless_case_runs);
     // In the way of every further save, for root too.
     place.write("results/one/record.json.new/in-the-way", "");
     running.signal("INT");
@@ -277,12 +272,7 @@ fn a_record_that_cannot_be_written_still_gives_its_table() {
 fn after_a_kill_the_record_is_valid_and_clean_finds_the_rest() {
     let place = Place::with(&[ENDLESS]);
     let arguments = ["run", "endless.yaml", "--target", "t", "--runs", "1", "--name", "one"];
-    let finished = |place: &Place| {
-        place.record_path("one").exists()
-            && place.statuses("one")[0] == "quick: ok"
-            && !place.left().is_empty()
-    };
-    let running = place.start(&arguments, finished);
+    let running = place.start(&arguments, the_endless_case_runs);
     // While it lives, its files are not taken.
     let alive = place.call(&["clean", "t"]).expect(0).out;
     assert!(alive.contains("alive") && !place.left().is_empty(), "{alive}");
