@@ -130,3 +130,60 @@ fn sqlite_imports_every_form() {
     assert_eq!(ask(Shape::Wide, "select \"case\", night <> '' from t"), "a,1\nb,0\n");
     assert_eq!(ask(Shape::Raw, "select \"case\", count(*) from t group by 1"), "a,3\nb,1\n");
 }
+
+const SHAPES: [Shape; 3] = [Shape::Long, Shape::Wide, Shape::Raw];
+
+/// The cells of a form as the csv crate reads them; decimal commas of numbers as points.
+fn cells(path: &str, dialect: Dialect) -> Vec<Vec<String>> {
+    let bytes = fs::read(path).expect("the file is read");
+    let marked = bytes.strip_prefix(b"\xef\xbb\xbf");
+    assert_eq!(marked.is_some(), dialect != Dialect::Rfc4180, "a mark for Excel and for nothing else");
+    let european = dialect == Dialect::ExcelEu;
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .delimiter(if european { b';' } else { b',' })
+        .from_reader(marked.unwrap_or(&bytes));
+    let cell = |text: &str| match text.replace(',', ".").parse::<f64>() {
+        Ok(_) if european => text.replace(',', "."),
+        _ => text.to_string(),
+    };
+    // A ragged line is an error of the reader.
+    reader.records().map(|line| line.expect("a sound line").iter().map(cell).collect()).collect()
+}
+
+#[test]
+fn every_shape_says_the_same_in_every_dialect() {
+    let dir = scratch();
+    for shape in SHAPES {
+        let plain = cells(&file(dir.path(), shape, Dialect::Rfc4180), Dialect::Rfc4180);
+        assert!(plain.len() >= 3 && plain[0].len() > 5, "{plain:?}");
+        for dialect in [Dialect::Excel, Dialect::ExcelEu] {
+            assert_eq!(cells(&file(dir.path(), shape, dialect), dialect), plain, "{shape:?} {dialect:?}");
+        }
+    }
+}
+
+#[test]
+fn python_and_sqlite_find_every_line_of_every_shape_and_dialect() {
+    let Some([python, sqlite]) = need("csv_programs::all", ["python3", "sqlite3"]) else { return };
+    let dir = scratch();
+    let count = "import csv, sys; f = open(sys.argv[1], newline='', encoding='utf-8-sig')
+lines = list(csv.reader(f, delimiter=sys.argv[2], strict=True)); print(len(lines), len(lines[0]), len(set(map(len, lines))))";
+    for shape in SHAPES {
+        for dialect in [Dialect::Rfc4180, Dialect::Excel, Dialect::ExcelEu] {
+            let path = file(dir.path(), shape, dialect);
+            let expected = cells(&path, dialect);
+            let separator = if dialect == Dialect::ExcelEu { ";" } else { "," };
+            let seen = output(&python, &["-c", count, &path, separator]);
+            assert_eq!(
+                seen,
+                format!("{} {} 1\n", expected.len(), expected[0].len()),
+                "{shape:?} {dialect:?}"
+            );
+            let (set, import) = (format!(".separator {separator}"), format!(".import {path} t"));
+            let commands = [":memory:", "-cmd", ".mode csv", "-cmd", &set, "-cmd", &import];
+            let lines = output(&sqlite, &[&commands[..], &["select count(*) from t"]].concat());
+            assert_eq!(lines.trim(), (expected.len() - 1).to_string(), "{shape:?} {dialect:?}");
+        }
+    }
+}
