@@ -85,6 +85,19 @@ pub struct FsStat {
     pub magic: i64,
 }
 
+/// What an entry of a directory stands for, as far as the directory itself knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// Anything else, or the file system does not say.
+    Unknown,
+}
+
 /// Where a seek counts from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whence {
@@ -274,7 +287,12 @@ pub trait Os: Send + 'static {
     /// Waits for the lock (`F_SETLKW`).
     fn lock(&mut self, fd: Fd, kind: Lock, offset: u64, len: u64) -> Call<()>;
     /// Bytes of entries read from an open directory; 0 at its end.
-    fn getdents(&mut self, fd: Fd) -> Call<usize>;
+    fn getdents(&mut self, fd: Fd) -> Call<usize> {
+        self.read_directory(fd, &mut |_, _| {})
+    }
+    /// [`Os::getdents`] that shows each entry it read, in the order of the file system, with
+    /// itself and the one above (`.` and `..`) among them.
+    fn read_directory(&mut self, fd: Fd, seen: &mut dyn FnMut(&CStr, Kind)) -> Call<usize>;
 
     // --- seen from outside ----------------------------------------------------------------
     /// A call that does nothing but show `text` to a tracer such as strace.

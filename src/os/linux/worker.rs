@@ -8,7 +8,7 @@ use super::clock::Clock;
 use super::engine::{Engine, Sync};
 use super::resolve::Resolver;
 use crate::os::machine::{
-    Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Lock, Nanos, Os, Recipe, Space, Stat,
+    Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Kind, Lock, Nanos, Os, Recipe, Space, Stat,
     Submitted, Transfer, Whence,
 };
 use std::ffi::CStr;
@@ -256,8 +256,19 @@ impl<E: Engine> Os for Linux<E> {
         calls::lock(fd, kind, offset, len)
     }
 
-    fn getdents(&mut self, fd: Fd) -> Call<usize> {
-        calls::getdents(fd, self.scratch(DIRECTORY_BUFFER))
+    fn read_directory(&mut self, fd: Fd, seen: &mut dyn FnMut(&CStr, Kind)) -> Call<usize> {
+        let buffer = self.scratch(DIRECTORY_BUFFER);
+        let read = calls::getdents(fd, buffer)?;
+        for (name, kind) in super::removal::entries(buffer.get(..read).unwrap_or_default()) {
+            let kind = match kind {
+                libc::DT_REG => Kind::File,
+                libc::DT_DIR => Kind::Directory,
+                libc::DT_LNK => Kind::Symlink,
+                _ => Kind::Unknown,
+            };
+            seen(name, kind);
+        }
+        Ok(read)
     }
 
     fn mark(&mut self, text: &CStr) {

@@ -9,7 +9,7 @@ use super::shared::Shared;
 use super::trace::{Detail, Event, Shown, shown};
 use super::transfer::Open;
 use crate::os::machine::{
-    Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Lock, Nanos, Os, Recipe, Space, Stat,
+    Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Kind, Lock, Nanos, Os, Recipe, Space, Stat,
     Submitted, Transfer, Whence,
 };
 use std::ffi::CStr;
@@ -506,7 +506,7 @@ impl Os for Sim {
         })
     }
 
-    fn getdents(&mut self, fd: Fd) -> Call<usize> {
+    fn read_directory(&mut self, fd: Fd, _seen: &mut dyn FnMut(&CStr, Kind)) -> Call<usize> {
         self.call(
             Op::Getdents,
             About::File(fd),
