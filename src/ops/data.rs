@@ -3,7 +3,7 @@
 
 use super::row::*;
 use super::table::{Exec, family};
-use crate::os::{Call, Completion, Errno, Fd, Os, Recipe, Submitted, Transfer};
+use crate::os::{Call, Errno, Fd, Os, Recipe};
 use crate::plan::instr::*;
 use crate::profile::shape::{Field, Kind, Verb};
 use crate::vm::buffers::Buffers;
@@ -332,7 +332,7 @@ fn next<O: Os, const WRITE: bool>(worker: &mut Worker<O>, set: usize, len: &mut 
     Some(file.positional.then_some(file.cursor))
 }
 
-/// Hands one transfer to the engine and waits for its end.
+/// One transfer that is over when this returns.
 #[inline(always)]
 fn call<O: Os, const WRITE: bool>(
     os: &mut O,
@@ -342,30 +342,12 @@ fn call<O: Os, const WRITE: bool>(
     offset: Option<u64>,
     len: usize,
 ) -> Call<usize> {
-    let transfer = Transfer { fd, offset, len, token: 0 };
-    loop {
-        let submitted = if WRITE {
-            let bytes = buffers.data(if O::BYTES { data } else { Recipe::Zero }, len);
-            os.submit_write(transfer, bytes, data)
-        } else {
-            os.submit_read(transfer, buffers.reading(len))
-        };
-        match submitted {
-            Submitted::Done(result) => return result,
-            // An engine with a queue, asked for one transfer at a time.
-            Submitted::Queued => return wait(os).map(|c| c.result)?,
-            Submitted::Busy => {
-                wait(os)?;
-            }
-        }
+    if WRITE {
+        let bytes = buffers.data(if O::BYTES { data } else { Recipe::Zero }, len);
+        os.write(fd, offset, bytes, data)
+    } else {
+        os.read(fd, offset, buffers.reading(len))
     }
-}
-
-#[cold]
-fn wait<O: Os>(os: &mut O) -> Call<Completion> {
-    let mut done = Vec::new();
-    os.reap(1, &mut done)?;
-    done.pop().ok_or(Errno(libc::EIO))
 }
 
 /// Continues a transfer that moved less than it was asked. Returns all bytes moved.

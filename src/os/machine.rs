@@ -150,37 +150,44 @@ pub enum Space {
     Zero,
 }
 
-/// One read or write handed to the engine.
+/// One transfer in a queue. Its memory is a slot of the queue's own, so that nobody else holds it
+/// while it is in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
     /// The file to transfer from or to.
     pub fd: Fd,
-    /// Byte offset; `None` uses and moves the file's own position (`read`/`write`).
-    pub offset: Option<u64>,
-    /// Bytes wanted.
-    pub len: usize,
-    /// Comes back with the completion of a queued transfer.
-    pub token: u64,
-}
-
-/// How an engine answers a submission.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Submitted {
-    /// Finished: bytes moved, or the error.
-    Done(Call<usize>),
-    /// In flight: its completion comes from [`Os::reap`].
-    Queued,
-    /// The queue is full: reap first, then submit again.
-    Busy,
+    /// Byte offset.
+    pub offset: u64,
+    /// Bytes wanted; at most those of a slot.
+    pub len: u32,
+    /// Which slot's memory is read into or written from; comes back with the completion.
+    pub slot: u32,
+    /// Writes instead of reading.
+    pub write: bool,
 }
 
 /// The end of one queued transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// That of the transfer ([`Transfer::token`]).
-    pub token: u64,
+    /// That of the transfer ([`Transfer::slot`]).
+    pub slot: u32,
     /// Bytes moved, or the error.
     pub result: Call<usize>,
+}
+
+/// What became of a queue.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct QueueState {
+    /// Whether files are registered with the kernel.
+    pub registered_files: bool,
+    /// Whether the slots' memory is registered with the kernel.
+    pub registered_buffers: bool,
+    /// Calls and transfers repeated because of `EAGAIN`, `EBUSY` or `EINTR`.
+    pub retries: u64,
+    /// Calls that handed transfers to the kernel.
+    pub submissions: u64,
+    /// What could not be had, in words.
+    pub notes: Vec<String>,
 }
 
 /// What an engine can do; the planner reads it, the interpreter does not.
@@ -221,13 +228,27 @@ pub trait Os: Send + 'static {
     fn open(&mut self, dir: Fd, path: &CStr, flags: i32, mode: u32) -> Call<Fd>;
     /// Closes the descriptor. The number may be given out again at once.
     fn close(&mut self, fd: Fd) -> Call<()>;
-    /// `buffer.len()` is `transfer.len`.
-    fn submit_read(&mut self, transfer: Transfer, buffer: &mut [u8]) -> Submitted;
-    /// `data.len()` is `transfer.len`.
-    fn submit_write(&mut self, transfer: Transfer, data: &[u8], recipe: Recipe) -> Submitted;
-    /// Takes finished transfers, waiting for at least `at_least` of those in flight. An engine
-    /// without a queue never has any.
+    /// Reads as much as fits into `buffer` at `offset`, or at the file's own position, which
+    /// moves. Over when it returns.
+    fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize>;
+    /// Writes `data` at `offset`, or at the file's own position, which moves. Over when it returns.
+    fn write(&mut self, fd: Fd, offset: Option<u64>, data: &[u8], recipe: Recipe) -> Call<usize>;
+    /// Gives the engine a queue of so many slots of `len` bytes of page-aligned memory each; by the
+    /// worker's own thread, before its first transfer. `EOPNOTSUPP` for an engine without a queue.
+    fn open_queue(&mut self, slots: u32, len: usize) -> Call<()>;
+    /// The memory of a slot that is not in flight; empty where the machine moves no bytes, or has
+    /// no such slot.
+    fn slot(&mut self, slot: u32) -> &mut [u8];
+    /// Puts a transfer into the batch, which [`Os::reap`] hands to the kernel. Never more than the
+    /// queue has slots, and never a slot twice.
+    fn queue(&mut self, transfer: Transfer, recipe: Recipe) -> Call<()>;
+    /// Hands the batch over, waits for at least `at_least` of the transfers in flight, and takes
+    /// all that have ended. An engine without a queue never has any.
     fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()>;
+    /// What became of the queue so far.
+    fn queue_state(&self) -> QueueState;
+    /// The engine that further transfers go through, where the machine has several.
+    fn use_engine(&mut self, engine: u8);
     /// What the engine in use can do.
     fn capabilities(&self) -> Capabilities;
     /// Moves the file's own position; returns its new place in bytes from the start.
