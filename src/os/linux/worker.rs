@@ -128,8 +128,8 @@ impl<E: Engine> Os for Linux<E> {
         self.engine.write(fd, offset, data)
     }
 
-    fn open_queue(&mut self, slots: u32, len: usize) -> Call<()> {
-        self.engine.open_queue(slots, len)
+    fn open_queue(&mut self, depth: u32, slots: u32, len: usize) -> Call<()> {
+        self.engine.open_queue(depth, slots, len)
     }
 
     #[inline]

@@ -271,8 +271,8 @@ impl Os for Sim {
         self.transfer(op, Span { fd, offset, len: data.len() as u64 }, Some(recipe))
     }
 
-    fn open_queue(&mut self, slots: u32, _len: usize) -> Call<()> {
-        self.slots = slots as usize;
+    fn open_queue(&mut self, depth: u32, _slots: u32, _len: usize) -> Call<()> {
+        self.slots = depth as usize;
         Ok(())
     }
 
