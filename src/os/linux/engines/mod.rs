@@ -38,12 +38,22 @@ pub fn make(name: &str) -> Box<dyn Engine> {
 /// Whether the machine gives so many workers each a queue of that depth right now: asks for them
 /// all, and gives them back.
 pub fn probe(name: &str, workers: u32, depth: u32) -> Result<(), Refused> {
-    let (call, answer): (_, Call<()>) = match name {
-        "libaio" => ("io_setup", libaio::probe(workers, depth)),
-        "io_uring" => ("io_uring_setup", io_uring::probe(depth)),
+    let answer: Call<()> = match name {
+        "libaio" => libaio::probe(workers, depth),
+        "io_uring" => io_uring::probe(depth),
         _ => return Ok(()),
     };
-    answer.map_err(|errno| Refused { engine: name.into(), call, errno, help: help(name, errno) })
+    answer.map_err(|errno| refused(name, errno))
+}
+
+/// What is to be said of an engine whose queue could not be made.
+pub fn refused(name: &str, errno: Errno) -> Refused {
+    let call = match name {
+        "libaio" => "io_setup",
+        "io_uring" => "io_uring_setup",
+        _ => "queue",
+    };
+    Refused { engine: name.into(), call, errno, help: help(name, errno) }
 }
 
 fn help(name: &str, errno: Errno) -> String {
