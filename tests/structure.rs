@@ -53,7 +53,7 @@ fn code(text: &str) -> &str {
 const DOORS: &[(&str, &[&str])] = &[
     ("profile", &["os::errno"]),
     ("plan::instr", &["os"]),
-    ("plan", &["profile", "ops", "os", "plan"]),
+    ("plan", &["profile", "ops", "os", "plan", "import"]),
     ("os", &[]),
     ("measure", &[]),
     ("stats", &[]),
@@ -63,7 +63,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("record", &["measure", "stats", "system"]),
     ("judge", &["os", "plan", "record", "system"]),
     ("report", &["record", "stats", "measure"]),
-    ("import", &["record", "stats"]),
+    ("import", &["record", "stats", "plan::dataset"]),
     ("run", &["plan", "vm", "os", "profile", "measure", "stats", "record", "judge", "system", "report"]),
 ];
 

@@ -1,1 +1,4 @@
-//! See ARCHITECTURE.md.
+//! One file a format that other programs write: loads to be performed, lists of files, reports to be
+//! compared with.
+
+pub mod list;

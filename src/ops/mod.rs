@@ -10,5 +10,6 @@ pub mod row;
 pub mod space;
 pub mod stdio;
 pub mod table;
+pub mod trees;
 
 pub use table::{Exec, Linked, link, rows, table, verbs};

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::row::Row;
 use crate::os::Os;
-use crate::plan::instr::{Args, EnginePlan, Instr, Moves, Plan};
+use crate::plan::instr::{Args, Detail, EnginePlan, Instr, Moves, Plan};
 use crate::profile::shape::Verb;
 use crate::vm::fault::Flow;
 use crate::vm::worker::Worker;
@@ -51,6 +51,7 @@ const FAMILIES: &[&[Row]] = &[
     super::names::ROWS,
     super::attributes::ROWS,
     super::flow::ROWS,
+    super::trees::ROWS,
 ];
 
 /// What performs each operation, in the order of [`rows`].
@@ -63,6 +64,7 @@ pub fn table<O: Os>() -> Vec<Exec<O>> {
         super::names::execs::<O>(),
         super::attributes::execs::<O>(),
         super::flow::execs::<O>(),
+        super::trees::execs::<O>(),
     ]
     .concat()
 }
@@ -103,7 +105,9 @@ pub fn link<O: Os>(plan: &Plan) -> Vec<Linked<'_, O>> {
             };
             let verb = rows().nth(usize::from(op)).map_or("", |row| row.verb.name);
             step.run = super::data::special(verb, plan, step.args).unwrap_or(*run);
-            step.queues = step.args.moves != Moves::Nothing && plan.engine_of(step.args).has_queue();
+            let whole = matches!(step.args.detail, Detail::Tree(_));
+            step.queues =
+                step.args.moves != Moves::Nothing && !whole && plan.engine_of(step.args).has_queue();
             step.care = queue && !step.queues || plan.engines.len() > 1;
             step.alone = match group.code.get(at + 1) {
                 Some(Instr::LoopNext { id, head }) if *head as usize == at && step.args.every == 1 => *id,

@@ -6,6 +6,7 @@
 
 use crate::os::{Advice, Errno, Lock, Nanos, Recipe, Space};
 
+pub use super::dataset::*;
 pub use super::sets::*;
 
 /// Index into a program.
@@ -226,6 +227,8 @@ pub enum Detail {
     Subdirs,
     /// The number counts from the file's position, not from its start.
     Relative,
+    /// What is done with a tree as a whole.
+    Tree(TreeStep),
 }
 
 /// The operands of one operation. One struct for all of them: an operation reads what it needs.
@@ -565,6 +568,8 @@ pub struct Plan {
     pub ats: Vec<Vec<(At, u32)>>,
     /// Names in pieces; [`NameId`] is an index into them.
     pub names: Vec<Vec<Segment>>,
+    /// Lists of files that trees are written from.
+    pub datasets: Datasets,
     /// Number of shared budgets.
     pub budgets: u16,
     /// Number of labelled blocks.
@@ -616,6 +621,7 @@ impl Plan {
             tables: Vec::new(),
             ats: Vec::new(),
             names: Vec::new(),
+            datasets: Vec::new(),
             budgets: 0,
             blocks: 0,
             barriers: 0,

@@ -34,6 +34,7 @@ impl Sketch {
             tables: vec![],
             ats: vec![],
             names: vec![],
+            datasets: vec![],
             budgets: 0,
             blocks: 0,
             barriers: 0,
@@ -78,6 +79,7 @@ impl Sketch {
             used_by: vec![(0, self.plan.workers)],
             by_age: false,
             dir_permissions: 0o755,
+            trees: None,
         };
         with(&mut set);
         self.plan.sets.push(set);

@@ -20,4 +20,5 @@ pub mod stat;
 mod taking;
 pub mod team;
 mod together;
+pub mod trees;
 pub mod worker;

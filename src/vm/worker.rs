@@ -171,6 +171,8 @@ pub struct Worker<O: Os> {
     /// The last choice found files, every one of them in another worker's hand.
     pub(super) all_held: bool,
     reported: (u64, u64),
+    /// What is kept of trees between steps.
+    pub(super) trees: super::trees::TreeState,
     /// Transfers in flight, of the engine in use.
     pub queue: Queue,
     /// Those of the other engines.
@@ -270,6 +272,7 @@ impl<O: Os> Worker<O> {
             fault: None,
             all_held: false,
             reported: (0, 0),
+            trees: super::trees::TreeState::default(),
             queue: Queue::default(),
             queues: Vec::new(),
             engine: 0,

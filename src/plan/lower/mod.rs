@@ -9,6 +9,7 @@ mod loops;
 mod phases;
 mod quantiles;
 mod sets;
+mod trees;
 mod values;
 
 pub use case::lower;
