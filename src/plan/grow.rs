@@ -276,8 +276,15 @@ pub fn sample(points: &[(f64, u64)], count: usize, total: u64) -> Result<Vec<u64
     if count == 0 {
         return if total == 0 { Ok(Vec::new()) } else { Err(format!("{total} bytes in no file")) };
     }
+    if count == 1 {
+        // One number says nothing of quantiles but their ends.
+        return match (first.1..=last.1).contains(&total) {
+            true => Ok(vec![total]),
+            false => Err(format!("{total} bytes in one file of {} to {}", first.1, last.1)),
+        };
+    }
     let value = |at: usize, power: f64| -> (u64, u64, u64) {
-        if at == 0 && count > 1 {
+        if at == 0 {
             return (first.1, first.1, first.1);
         }
         if at + 1 == count {

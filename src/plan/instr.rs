@@ -589,6 +589,11 @@ impl Plan {
         self.engines.first().unwrap_or(&NONE)
     }
 
+    /// Whether what happens depends on the names that directories hold.
+    pub fn reads_names(&self) -> bool {
+        self.sets.iter().any(|set| set.trees.is_some())
+    }
+
     /// The engine a step's transfers go through.
     pub fn engine_of(&self, args: &Args) -> &EnginePlan {
         self.engines.get(usize::from(args.engine)).unwrap_or_else(|| self.engine())

@@ -215,8 +215,7 @@ impl<O: Os> Worker<O> {
             let Some(file) = list.files.get(at) else { continue };
             self.goes_on()?;
             if seen.get(file.dir as usize) == Some(&false) {
-                self.make_parents(list, file.dir, top, &mut seen, true)
-                    .map_err(|failed| self.failed(failed))?;
+                self.make_parents(list, file.dir, top, &mut seen).map_err(|failed| self.failed(failed))?;
             }
             path.clear();
             path.extend_from_slice(list.path(file).as_bytes());
@@ -236,24 +235,16 @@ impl<O: Os> Worker<O> {
         Ok(bytes)
     }
 
-    /// Makes a directory that holds files, and those above it that its list adds.
-    fn make_parents(
-        &mut self,
-        list: &Dataset,
-        dir: u32,
-        top: Fd,
-        seen: &mut [bool],
-        holds: bool,
-    ) -> Done<()> {
+    /// Makes a directory that holds files, and those above it that its list adds. One that is there
+    /// already is asked for all the same, as the original does for every directory with files.
+    fn make_parents(&mut self, list: &Dataset, dir: u32, top: Fd, seen: &mut [bool]) -> Done<()> {
         let Some(known) = list.dirs.get(dir as usize) else { return Ok(()) };
-        if known.new && seen.get(known.parent as usize) == Some(&false) {
-            self.make_parents(list, known.parent, top, seen, false)?;
+        let above_is_new = list.dirs.get(known.parent as usize).is_some_and(|above| above.new);
+        if known.new && above_is_new && seen.get(known.parent as usize) == Some(&false) {
+            self.make_parents(list, known.parent, top, seen)?;
         }
         if let Some(seen) = seen.get_mut(dir as usize) {
             *seen = true;
-        }
-        if !known.new && !holds {
-            return Ok(());
         }
         self.make_dir(top, list.dir_path(dir))
     }
@@ -632,7 +623,6 @@ impl Read {
                     0 => break,
                     n => left = left.saturating_sub(n as u64),
                 }
-                self.bytes += 0;
             }
             // An empty file is at its end with its first read.
             let ends = if size == 0 { u8::from(self.past_end > 0) } else { self.past_end };

@@ -6,7 +6,7 @@
 
 use super::content::{BLOCK, Content};
 use crate::os::machine::{Call, Errno, FsStat, Stat};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// Number of an inode.
@@ -104,6 +104,8 @@ pub struct Disk {
     /// Inodes to use again.
     free: Vec<Ino>,
     names: HashMap<Key, Ino, BuildHasherDefault<AsIs>>,
+    /// Names in full by directory, where they are remembered.
+    listed: Option<HashMap<Ino, BTreeMap<Vec<u8>, Ino>>>,
     /// Extended attributes: inode, name → length.
     pub(super) xattrs: HashMap<Ino, HashMap<Vec<u8>, usize>>,
     blocks: u64,
@@ -124,6 +126,7 @@ impl Disk {
             inodes: vec![Inode { size: BLOCK, body: Body::Directory(Box::new(root)), links: 1, opens: 0 }],
             free: Vec::new(),
             names: HashMap::default(),
+            listed: None,
             xattrs: HashMap::new(),
             blocks: space / BLOCK,
             blocks_used: 0,
@@ -131,6 +134,18 @@ impl Disk {
             inodes_used: 1,
             written: 0,
         }
+    }
+
+    /// Remembers names from now on, so that directories can show them.
+    pub fn remember_names(&mut self) {
+        self.listed = Some(HashMap::new());
+    }
+
+    /// Names in a directory from a place on, in the order of their bytes; none where they are not
+    /// remembered.
+    pub fn entries(&self, dir: Ino, from: usize) -> impl Iterator<Item = (&[u8], Ino)> {
+        let names = self.listed.as_ref().and_then(|listed| listed.get(&dir));
+        names.into_iter().flatten().skip(from).map(|(name, ino)| (name.as_slice(), *ino))
     }
 
     /// The inode of that number; `EIO` where there is none.
@@ -214,6 +229,9 @@ impl Disk {
         self.inode_mut(ino)?.links += 1;
         self.directory_mut(dir)?.entries += 1;
         self.names.insert(Key::new(dir, name), ino);
+        if let Some(listed) = &mut self.listed {
+            listed.entry(dir).or_default().insert(name.to_vec(), ino);
+        }
         if let Body::Directory(moved) = &mut self.inode_mut(ino)?.body {
             moved.parent = dir;
         }
@@ -223,6 +241,9 @@ impl Disk {
     /// Takes a name away, and the inode with it where nothing else holds that.
     pub fn detach(&mut self, dir: Ino, name: &[u8]) -> Call<()> {
         let ino = self.names.remove(&Key::new(dir, name)).ok_or(Errno(libc::ENOENT))?;
+        if let Some(names) = self.listed.as_mut().and_then(|listed| listed.get_mut(&dir)) {
+            names.remove(name);
+        }
         self.directory_mut(dir)?.entries -= 1;
         self.inode_mut(ino)?.links -= 1;
         self.release(ino)

@@ -21,6 +21,9 @@ pub struct Options {
     pub inodes: u64,
     /// Descriptors each worker may have open, the root counted.
     pub descriptors: u32,
+    /// Directories show their names. Without, they only know how many there are, which takes less
+    /// memory.
+    pub names: bool,
     /// How long calls take.
     pub latency: Latency,
     /// What goes wrong.
@@ -37,6 +40,7 @@ impl Default for Options {
             space: 1 << 40,
             inodes: 1 << 28,
             descriptors: 1 << 20,
+            names: false,
             latency: Latency::default(),
             script: Script::default(),
             trace: 0,
@@ -91,7 +95,11 @@ impl Shared {
 impl SimFs {
     /// An empty file system on a machine of this kind.
     pub fn new(options: Options) -> SimFs {
-        let disk = Mutex::new(Disk::new(options.space, options.inodes));
+        let mut disk = Disk::new(options.space, options.inodes);
+        if options.names {
+            disk.remember_names();
+        }
+        let disk = Mutex::new(disk);
         let recording = AtomicBool::new(!options.trace_later);
         SimFs { shared: Arc::new(Shared { options, disk, recording, trace: Mutex::default() }) }
     }

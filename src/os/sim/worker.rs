@@ -533,21 +533,35 @@ impl Os for Sim {
         })
     }
 
-    fn read_directory(&mut self, fd: Fd, _seen: &mut dyn FnMut(&CStr, Kind)) -> Call<usize> {
+    fn read_directory(&mut self, fd: Fd, seen: &mut dyn FnMut(&CStr, Kind)) -> Call<usize> {
         self.call(
             Op::Getdents,
             About::File(fd),
             || Detail::None,
             |sim| {
                 let open = sim.real(fd)?;
+                let (ino, position) = (open.ino, open.position);
                 let disk = sim.shared.disk();
                 // The directory itself and the one above are listed too.
-                let entries = disk.directory(open.ino)?.entries + 2;
-                if disk.inode(open.ino)?.links == 0 {
+                let entries = disk.directory(ino)?.entries + 2;
+                if disk.inode(ino)?.links == 0 {
                     return Err(Errno(libc::ENOENT));
                 }
+                let read = entries.saturating_sub(position).min(ENTRIES);
+                let itself = [c".", c".."].into_iter().skip(position as usize).take(read as usize);
+                itself.clone().for_each(|name| seen(name, Kind::Directory));
+                let rest = read as usize - itself.count();
+                for (name, ino) in disk.entries(ino, position.saturating_sub(2) as usize).take(rest) {
+                    let kind = match disk.inode(ino)?.body {
+                        Body::Directory(_) => Kind::Directory,
+                        Body::Symlink => Kind::Symlink,
+                        _ => Kind::File,
+                    };
+                    if let Ok(name) = std::ffi::CString::new(name) {
+                        seen(&name, kind);
+                    }
+                }
                 drop(disk);
-                let read = entries.saturating_sub(open.position).min(ENTRIES);
                 sim.file_mut(fd)?.position += read;
                 Ok((read * ENTRY) as usize)
             },
