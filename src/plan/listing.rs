@@ -346,6 +346,10 @@ impl Listing<'_> {
                 }
             }
             Object::Pause => add(&mut head, &words::draw(args.value, &self.plan.tables, format_duration)),
+            Object::Sql | Object::SqlFile => {
+                add(&mut head, &in_set);
+                parts.push(words::script(args, self.plan));
+            }
             Object::Word(_) | Object::Name | Object::None => add(&mut head, &in_set),
         }
         if args.other != NO_SET {
