@@ -3,6 +3,7 @@
 //! `linux` answers with system calls, `sim` with a file system in memory and a virtual clock.
 //! Nothing here knows plans, profiles or how results are shown.
 
+use crate::os::sql_error::SqlCall;
 use std::ffi::CStr;
 use std::fmt;
 
@@ -190,6 +191,37 @@ pub struct QueueState {
     pub notes: Vec<String>,
 }
 
+/// One engine that can be asked for, and what it can do whatever the machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EngineFacts {
+    /// As profiles and records say it.
+    pub name: &'static str,
+    /// Most transfers in flight for each worker; 1 for an engine without a queue.
+    pub max_depth: u32,
+    /// Whether its files may be opened with direct I/O.
+    pub direct: bool,
+    /// Whether it reads and writes files at offsets.
+    pub transfers: bool,
+}
+
+/// Every engine, the plain one first.
+///
+/// The depths: `io_setup` takes as many as `fs.aio-max-nr` leaves (65536 by default), a ring at
+/// most 32768 entries (`IORING_MAX_ENTRIES`).
+pub const ENGINES: &[EngineFacts] = &[
+    EngineFacts { name: "sync", max_depth: 1, direct: true, transfers: true },
+    EngineFacts { name: "libaio", max_depth: 65536, direct: true, transfers: true },
+    EngineFacts { name: "io_uring", max_depth: 32768, direct: true, transfers: true },
+    EngineFacts { name: "mmap", max_depth: 1, direct: false, transfers: true },
+    EngineFacts { name: "sqlite", max_depth: 1, direct: false, transfers: true },
+    EngineFacts { name: "nop", max_depth: 1, direct: true, transfers: true },
+];
+
+/// What is known of the engine of that name.
+pub fn engine_facts(name: &str) -> Option<&'static EngineFacts> {
+    ENGINES.iter().find(|engine| engine.name == name)
+}
+
 /// What an engine can do; the planner reads it, the interpreter does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
@@ -233,14 +265,15 @@ pub trait Os: Send + 'static {
     fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize>;
     /// Writes `data` at `offset`, or at the file's own position, which moves. Over when it returns.
     fn write(&mut self, fd: Fd, offset: Option<u64>, data: &[u8], recipe: Recipe) -> Call<usize>;
-    /// Gives the engine a queue of so many slots of `len` bytes of page-aligned memory each; by the
-    /// worker's own thread, before its first transfer. `EOPNOTSUPP` for an engine without a queue.
-    fn open_queue(&mut self, slots: u32, len: usize) -> Call<()>;
+    /// Gives the engine a queue: at most `depth` transfers in flight, and so many slots of `len`
+    /// bytes of page-aligned memory each. By the worker's own thread, before its first transfer.
+    /// `EOPNOTSUPP` for an engine without a queue.
+    fn open_queue(&mut self, depth: u32, slots: u32, len: usize) -> Call<()>;
     /// The memory of a slot that is not in flight; empty where the machine moves no bytes, or has
     /// no such slot.
     fn slot(&mut self, slot: u32) -> &mut [u8];
     /// Puts a transfer into the batch, which [`Os::reap`] hands to the kernel. Never more than the
-    /// queue has slots, and never a slot twice.
+    /// queue's depth, and never a slot twice.
     fn queue(&mut self, transfer: Transfer, recipe: Recipe) -> Call<()>;
     /// Hands the batch over, waits for at least `at_least` of the transfers in flight, and takes
     /// all that have ended. An engine without a queue never has any.
@@ -314,6 +347,15 @@ pub trait Os: Send + 'static {
     /// [`Os::getdents`] that shows each entry it read, in the order of the file system, with
     /// itself and the one above (`.` and `..`) among them.
     fn read_directory(&mut self, fd: Fd, seen: &mut dyn FnMut(&CStr, Kind)) -> Call<usize>;
+
+    // --- databases ------------------------------------------------------------------------
+    /// Opens the database `path`, made where it is not there, with these settings in this order.
+    /// What it returns is only for the other two.
+    fn db_open(&mut self, dir: Fd, path: &CStr, pragmas: &[(String, String)]) -> SqlCall<Fd>;
+    /// Performs one statement to its end.
+    fn db_exec(&mut self, db: Fd, statement: &str) -> SqlCall<()>;
+    /// Ends a connection.
+    fn db_close(&mut self, db: Fd) -> SqlCall<()>;
 
     // --- seen from outside ----------------------------------------------------------------
     /// A call that does nothing but show `text` to a tracer such as strace.

@@ -18,6 +18,8 @@ pub struct SqlError {
 /// What a database answers: nothing, or the error. Boxed: it is rare.
 pub type SqlCall<T> = Result<T, Box<SqlError>>;
 
+/// The result code for a call of the system that failed.
+pub const IOERR: i32 = 10;
 /// The result code for a disk without room.
 pub const FULL: i32 = 13;
 /// The result code for a file that cannot be opened.
@@ -37,7 +39,7 @@ const PRIMARY: &[(i32, &str)] = &[
     (7, "SQLITE_NOMEM"),
     (8, "SQLITE_READONLY"),
     (9, "SQLITE_INTERRUPT"),
-    (10, "SQLITE_IOERR"),
+    (IOERR, "SQLITE_IOERR"),
     (11, "SQLITE_CORRUPT"),
     (12, "SQLITE_NOTFOUND"),
     (FULL, "SQLITE_FULL"),

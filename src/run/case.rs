@@ -121,7 +121,7 @@ fn in_directory(job: &Job, directory: &RunDir, stop: &Stop, progress: &Progress)
         let leader = thread.spawn_scoped(scope, move || {
             // Dropped with the thread, also when it panics: the watcher wakes up either way.
             let _done = done;
-            match job.plan.engine.name.as_str() {
+            match job.plan.engine().name.as_str() {
                 "nop" => team::run(job.plan, shared, |_| Linux::with_engine(context, Null), options, eyes),
                 _ => team::run(job.plan, shared, |_| Linux::new(context), options, eyes),
             }
@@ -207,14 +207,14 @@ fn effective(plan: &Plan, team: &TeamRun, context: &Context, cache: Option<Strin
         fallbacks.push("unshare(CLONE_FILES) is refused: workers share one descriptor table".to_string());
     }
     let direct_flag = |flags: i32| flags & libc::O_DIRECT != 0;
-    let direct = plan.engine.direct != Direct::Never
+    let direct = plan.engine().direct != Direct::Never
         || plan.args.iter().any(|args| direct_flag(args.opening.flags))
         || plan.sets.iter().any(|set| set.kept_open.is_some_and(direct_flag));
     let layouts = plan.sets.iter().filter(|set| set.count > 0 && !set.memory);
     let mut layouts: Vec<&str> = layouts
         .map(|set| match set.layout {
             // The engine that does nothing lays out nothing either.
-            Layout::Written if plan.engine.name == "nop" => "empty",
+            Layout::Written if plan.engine().name == "nop" => "empty",
             Layout::Written => "written",
             Layout::Fallocated => "fallocated",
             Layout::None => "holes",

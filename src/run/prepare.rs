@@ -18,7 +18,7 @@ use crate::profile::suite::{Cache, PlannedCase, Runs};
 use crate::record;
 
 /// The engines this version has.
-const ENGINES: [&str; 2] = ["sync", "nop"];
+const ENGINES: [&str; 3] = ["sync", "sqlite", "nop"];
 
 /// A case with everything that is needed to run it.
 #[derive(Clone, Debug)]

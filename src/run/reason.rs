@@ -26,8 +26,10 @@ pub fn of_fault(plan: &Plan, worker: u32, fault: &Fault) -> (NoResult, Reason) {
             Some(message) => format!("{call}: {message}"),
             None => format!("{call} failed"),
         };
+        reason.what_to_do = fault.what_to_do.map(str::to_string);
         return (NoResult::Failed, reason);
     };
+    let direct = direct && fault.message.is_none();
     let refused = [libc::EINVAL, libc::EOPNOTSUPP].contains(&number.0);
     if direct && refused {
         reason.message = format!("direct {call}: {number}");
@@ -44,9 +46,13 @@ pub fn of_fault(plan: &Plan, worker: u32, fault: &Fault) -> (NoResult, Reason) {
             Some("this kernel or file system does not have the call: use another target".into());
         return (NoResult::Unsupported, reason);
     }
-    let (message, what_to_do) = explained(call, number, fault, worker);
+    let (mut message, what_to_do) = explained(call, number, fault, worker);
+    if let Some(said) = &fault.message {
+        // More than the number says.
+        message = format!("{call}: {said} ({number})");
+    }
     reason.message = message;
-    reason.what_to_do = what_to_do.map(str::to_string);
+    reason.what_to_do = fault.what_to_do.or(what_to_do).map(str::to_string);
     (NoResult::Failed, reason)
 }
 
@@ -112,7 +118,7 @@ fn name(number: Errno) -> String {
 /// Whether an operation works on a file opened for direct I/O.
 fn is_direct(plan: &Plan, args: &Args) -> bool {
     let direct = |flags: i32| flags & libc::O_DIRECT != 0;
-    if direct(args.opening.flags) || plan.engine.direct != crate::plan::instr::Direct::Never {
+    if direct(args.opening.flags) || plan.engine().direct != crate::plan::instr::Direct::Never {
         return true;
     }
     if args.set == NO_SET {
@@ -152,6 +158,7 @@ mod tests {
             len: Some(512),
             errno: Some(Errno(number)),
             message: None,
+            what_to_do: None,
             written: 1 << 20,
         }
     }

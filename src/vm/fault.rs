@@ -19,6 +19,8 @@ pub struct Fault {
     pub errno: Option<Errno>,
     /// What is wrong where no error number says it.
     pub message: Option<String>,
+    /// What can be done about it, where whatever failed says so itself.
+    pub what_to_do: Option<&'static str>,
     /// Bytes this worker had written in the phase when it happened.
     pub written: u64,
 }

@@ -12,6 +12,7 @@ pub mod mt19937;
 pub mod names;
 mod paths;
 pub mod pool;
+pub mod queue;
 pub mod random;
 pub mod shared;
 pub mod stat;

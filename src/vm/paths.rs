@@ -29,6 +29,19 @@ impl<O: Os> Worker<O> {
         self.path_in(set, file.member.dir, Some((self.plan.sets[usize::from(set)].file_name, facts)))
     }
 
+    /// [`Worker::member_path`] of the file that a descriptor stands for, where the set keeps it open.
+    pub fn member_path_of(&mut self, set: SetId, fd: Fd) -> Fd {
+        let hand = &self.hands[usize::from(set)];
+        match hand.kept.iter().find(|file| file.fd == fd && hand.file.fd != fd) {
+            Some(file) => {
+                let member = file.member;
+                let facts = self.name_facts(set, &member);
+                self.path_in(set, member.dir, Some((self.plan.sets[usize::from(set)].file_name, facts)))
+            }
+            None => self.member_path(set),
+        }
+    }
+
     /// What the name of a member is made from.
     pub fn name_facts(&self, set: SetId, member: &Member) -> NameFacts {
         NameFacts {
@@ -49,6 +62,17 @@ impl<O: Os> Worker<O> {
             key: spread(self.name_key ^ spread(self.moved_ops ^ (u64::from(name) << 48))),
         };
         self.path_in(set, dir, Some((name, facts)))
+    }
+
+    /// Fills the pieces of a statement.
+    pub fn render(&self, pieces: &[Segment], into: &mut Vec<u8>) {
+        let facts = NameFacts {
+            number: self.iteration,
+            worker: u64::from(self.id),
+            clock: (self.epoch + (self.now / SECOND) as i64) as u64,
+            key: spread(self.name_key ^ spread(self.moved_ops)),
+        };
+        names::render(pieces, facts, into);
     }
 
     /// Puts together the path of the set's own directory.

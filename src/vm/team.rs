@@ -183,6 +183,7 @@ fn plain_fault(call: &'static str, message: String) -> Fault {
         len: None,
         errno: None,
         message: Some(message),
+        what_to_do: None,
         written: 0,
     }
 }
@@ -307,6 +308,13 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
         fail(worker.id, fault);
     }
     worker.prepare_buffers();
+    if !shared.aborted()
+        && let Err(errno) = worker.open_queues()
+    {
+        let depth = plan.engines.iter().map(|engine| engine.depth).max().unwrap_or(1);
+        let message = format!("making a queue of {depth} transfers");
+        fail(worker.id, Fault { errno: Some(errno), ..plain_fault("queue", message) });
+    }
     shared.gate.meet(|| {});
     loop {
         shared.gate.meet(|| {});
@@ -335,6 +343,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
             worker.follows = !group.ends_phase && enders(&plan, phase_id) > 0;
             worker.leads = group.ends_phase;
             if interp::run(&mut worker, &plan, &group.code, &steps).is_err() {
+                worker.abandon_queue();
                 let fault = worker.fault.take().map_or_else(|| plain_fault("step", String::new()), |f| *f);
                 fail(worker.id, fault);
             }

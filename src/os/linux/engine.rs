@@ -25,8 +25,8 @@ pub trait Engine: Send + 'static {
     #[inline]
     fn use_engine(&mut self, _engine: u8) {}
 
-    /// Makes a queue of so many slots of `len` bytes each.
-    fn open_queue(&mut self, _slots: u32, _len: usize) -> Call<()> {
+    /// Makes a queue of so many transfers in flight, with so many slots of `len` bytes each.
+    fn open_queue(&mut self, _depth: u32, _slots: u32, _len: usize) -> Call<()> {
         Err(Errno(libc::EOPNOTSUPP))
     }
     /// The memory of a slot that is not in flight.
@@ -122,8 +122,8 @@ impl Engine for Box<dyn Engine> {
         (**self).use_engine(engine);
     }
 
-    fn open_queue(&mut self, slots: u32, len: usize) -> Call<()> {
-        (**self).open_queue(slots, len)
+    fn open_queue(&mut self, depth: u32, slots: u32, len: usize) -> Call<()> {
+        (**self).open_queue(depth, slots, len)
     }
 
     #[inline]

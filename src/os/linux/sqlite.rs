@@ -88,10 +88,14 @@ impl Connection {
         judged.map_err(|error| self.error(error))?;
         let configure = |config, on| self.db.set_db_config(config, on).map(|_| ());
         let configured = configure(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)
-            .and_then(|()| configure(DbConfig::SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, false))
             // As in the shell.
             .and_then(|()| configure(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false));
         configured.map_err(|error| self.error(error))?;
+        // SAFETY: the handle is that of the connection, which is open.
+        let closed = unsafe { ffi::sqlite3_enable_load_extension(self.db.handle(), 0) };
+        if closed != ffi::SQLITE_OK {
+            return Err(SqlError::new(closed, "loading extensions cannot be turned off"));
+        }
         for (name, value) in pragmas {
             self.pragma(name, value)?;
         }
@@ -138,7 +142,7 @@ impl Connection {
                 .next()
                 .is_some_and(|first| first.eq_ignore_ascii_case("vacuum"));
         }
-        let run = || -> Result<(), Error> {
+        let mut run = || -> Result<(), Error> {
             let mut prepared = self.db.prepare(statement)?;
             let columns = prepared.column_count();
             let mut rows = prepared.raw_query();
@@ -174,6 +178,43 @@ impl Connection {
         let errno = unsafe { ffi::sqlite3_system_errno(self.db.handle()) };
         error.errno = system_error(error.code, errno);
         error
+    }
+}
+
+/// The connections of one worker.
+#[derive(Default)]
+pub struct Connections(Vec<Option<Connection>>);
+
+/// The number of the first connection: below all descriptors, so that no call takes one for a file.
+const FIRST: Fd = -2;
+
+impl Connections {
+    /// Keeps a connection; returns its number.
+    pub fn put(&mut self, connection: Connection) -> Fd {
+        let place = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
+        match self.0.get_mut(place) {
+            Some(free) => *free = Some(connection),
+            None => self.0.push(Some(connection)),
+        }
+        FIRST - place as Fd
+    }
+
+    fn place(&mut self, number: Fd) -> SqlCall<&mut Option<Connection>> {
+        let place = usize::try_from(FIRST.saturating_sub(number)).ok();
+        let none = || SqlError::new(ffi::SQLITE_MISUSE, "no database is open");
+        place.and_then(|place| self.0.get_mut(place)).ok_or_else(none)
+    }
+
+    /// The connection of a number.
+    pub fn get(&mut self, number: Fd) -> SqlCall<&mut Connection> {
+        let none = || SqlError::new(ffi::SQLITE_MISUSE, "no database is open");
+        self.place(number)?.as_mut().ok_or_else(none)
+    }
+
+    /// The connection of a number, no longer kept.
+    pub fn take(&mut self, number: Fd) -> SqlCall<Connection> {
+        let none = || SqlError::new(ffi::SQLITE_MISUSE, "no database is open");
+        self.place(number)?.take().ok_or_else(none)
     }
 }
 

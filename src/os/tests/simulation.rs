@@ -248,7 +248,7 @@ fn a_queue_takes_its_depth_and_gives_back_in_order_of_time() {
     let script = Script { rules: vec![slow, fail], ..Script::default() };
     let fs = SimFs::new(Options { latency, script, ..Options::default() });
     let mut sim = fs.worker(0);
-    sim.open_queue(3, 4096).unwrap();
+    sim.open_queue(3, 3, 4096).unwrap();
     let fd = open(&mut sim, c"a");
     let queue = |sim: &mut Sim, slot, write| {
         sim.queue(Transfer { fd, offset: 0, len: 1024, slot, write }, Recipe::Zero)
