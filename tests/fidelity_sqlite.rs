@@ -52,9 +52,9 @@ const TOLERATED: &[(&str, u64, &str)] = &[
 ];
 
 fn tolerated(step: &str) -> Option<usize> {
-    TOLERATED.iter().position(|row| {
-        step.strip_prefix(row.0).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-    })
+    TOLERATED
+        .iter()
+        .position(|row| step.strip_prefix(row.0).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
 }
 
 /// Calls that must be the same one after the other, and how often the others were made.
@@ -122,7 +122,10 @@ fn compare(what: &str, ours: &[Syscall], theirs: &[Syscall], opens: u64) {
     for (class, most, why) in TOLERATED {
         let of = |counts: &BTreeMap<String, u64>| counts.get(*class).copied().unwrap_or(0);
         let (a, b) = (of(&mine_loose), of(&other_loose));
-        assert!(a.abs_diff(b) <= most * opens, "{what}: {class}: {a} and {b}, more than {most} an opening ({why})");
+        assert!(
+            a.abs_diff(b) <= most * opens,
+            "{what}: {class}: {a} and {b}, more than {most} an opening ({why})"
+        );
     }
 }
 
@@ -172,7 +175,9 @@ fn as_many_calls_as_are_known_of_the_original() {
             ("unlink -journal", count + 1),
         ];
         let of_them = |key: &&String| {
-            ["fdatasync", "fsync", "pwrite64", "open O_RDWR", "unlink"].iter().any(|kind| key.starts_with(kind))
+            ["fdatasync", "fsync", "pwrite64", "open O_RDWR", "unlink"]
+                .iter()
+                .any(|kind| key.starts_with(kind))
         };
         let seen: BTreeMap<String, u64> =
             seen.iter().filter(|(key, _)| of_them(key)).map(|(key, n)| (key.clone(), *n)).collect();
@@ -230,10 +235,12 @@ fn the_calls_of_every_mode() {
                     std::fs::create_dir(dir).expect("it is made");
                 });
             }
-            let each = |class: &str| per_insert.get(class).map_or(0, |n: &Vec<u64>| {
-                let less = n.get(1).copied().unwrap_or(0);
-                (n[0] - less) / 40
-            });
+            let each = |class: &str| {
+                per_insert.get(class).map_or(0, |n: &Vec<u64>| {
+                    let less = n.get(1).copied().unwrap_or(0);
+                    (n[0] - less) / 40
+                })
+            };
             assert_eq!((each("fdatasync"), each("unlink"), each("fsync")), (*syncs, *unlinks, 0), "{what}");
             std::fs::remove_dir_all(&a).expect("it is removed");
             std::fs::remove_dir_all(&b).expect("it is removed");

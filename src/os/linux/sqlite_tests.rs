@@ -108,25 +108,33 @@ fn nothing_outside_can_be_reached() {
 fn temporary_files_stay_in_memory() {
     let (dir, open) = place();
     let mut db = opened(&open, &[("cache_size", "10")]).unwrap();
-    let before = std::fs::read_dir("/proc/self/fd").unwrap().count();
     db.exec("CREATE TEMP TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n LIMIT 20000) SELECT i, hex(randomblob(50)) AS h FROM n").unwrap();
     db.exec("SELECT * FROM t ORDER BY h").unwrap();
     assert_eq!(names(&dir), ["db"]);
     // Temporary files have no name while they are open: a descriptor would show.
-    let files = std::fs::read_dir("/proc/self/fd").unwrap().flatten().filter_map(|e| std::fs::read_link(e.path()).ok());
-    assert!(!files.into_iter().any(|path| path.to_string_lossy().contains("etilqs_")), "{before}");
+    let files = std::fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .flatten()
+        .filter_map(|e| std::fs::read_link(e.path()).ok());
+    assert!(!files.into_iter().any(|path| path.to_string_lossy().contains("etilqs_")));
 }
 
 #[test]
 fn pragmas_are_in_force_or_an_error() {
     let (dir, open) = place();
-    for (mode, synchronous) in
-        [("delete", "full"), ("truncate", "normal"), ("persist", "extra"), ("memory", "off"), ("off", "2"), ("WAL", "FULL")]
-    {
+    for (mode, synchronous) in [
+        ("delete", "full"),
+        ("truncate", "normal"),
+        ("persist", "extra"),
+        ("memory", "off"),
+        ("off", "2"),
+        ("WAL", "FULL"),
+    ] {
         let mut db = opened(&open, &[("journal_mode", mode), ("synchronous", synchronous)]).unwrap();
         assert_eq!(answer(&mut db, "PRAGMA journal_mode"), mode.to_lowercase());
     }
-    let mut db = opened(&open, &[("busy_timeout", "100"), ("foreign_keys", "yes"), ("cache_size", "-4000")]).unwrap();
+    let mut db =
+        opened(&open, &[("busy_timeout", "100"), ("foreign_keys", "yes"), ("cache_size", "-4000")]).unwrap();
     assert_eq!(answer(&mut db, "PRAGMA foreign_keys"), "1");
     db.exec("CREATE TABLE a(x)").unwrap();
     drop(db);
@@ -140,7 +148,10 @@ fn pragmas_are_in_force_or_an_error() {
         refused(&[("journal_mode", "sideways")]),
         "SQLITE_ERROR (1): the pragma journal_mode=sideways did not take effect: journal_mode is wal"
     );
-    assert_eq!(refused(&[("no_such_thing", "1")]), "SQLITE_ERROR (1): this SQLite has no pragma no_such_thing");
+    assert_eq!(
+        refused(&[("no_such_thing", "1")]),
+        "SQLITE_ERROR (1): this SQLite has no pragma no_such_thing"
+    );
     assert!(refused(&[("temp_store", "file")]).contains("denied"));
     assert!(refused(&[("cache_size", "1; ATTACH 'x' AS y")]).contains("not one word"));
     assert_eq!(names(&dir), ["db"]);
@@ -183,7 +194,11 @@ fn what_cannot_be_opened_says_why() {
     let error = opened(&open, &[]).err().expect("a directory is no database");
     assert!(error.name().starts_with("SQLITE_CANTOPEN"), "{error}");
     std::fs::remove_dir(dir.path().join("db")).unwrap();
-    std::fs::write(dir.path().join("db"), "this is no database, however long it is, and it is longer than a header of one hundred bytes").unwrap();
+    std::fs::write(
+        dir.path().join("db"),
+        "this is no database, however long it is, and it is longer than a header of one hundred bytes",
+    )
+    .unwrap();
     let mut db = opened(&open, &[]).unwrap();
     let error = db.exec("SELECT * FROM sqlite_schema").unwrap_err();
     assert_eq!(error.to_string(), "SQLITE_NOTADB (26): file is not a database");
@@ -212,15 +227,4 @@ fn connections_have_numbers_that_are_no_descriptors() {
         assert!(all.get(number).is_err(), "{number}");
     }
     all.get(second).unwrap().exec("SELECT 1").unwrap();
-}
-
-#[test]
-fn this_sqlite_knows_fdatasync() {
-    // Without it every fdatasync would be an fsync, and the calls not those of the program.
-    let (_dir, open) = place();
-    let mut db = opened(&open, &[]).unwrap();
-    let mut options = Vec::new();
-    db.run("PRAGMA compile_options", &mut |text| options.push(text)).unwrap();
-    assert!(options.iter().any(|option| option == "THREADSAFE=1"), "{options:?}");
-    assert!(version().starts_with("3."));
 }

@@ -78,7 +78,13 @@ impl Linux<Sync> {
 impl<E: Engine> Linux<E> {
     /// A worker whose transfers go through `engine`.
     pub fn with_engine(context: &Arc<Context>, engine: E) -> Self {
-        Linux { context: Arc::clone(context), clock: *context.clock, engine, databases: Connections::default(), scratch: Vec::new() }
+        Linux {
+            context: Arc::clone(context),
+            clock: *context.clock,
+            engine,
+            databases: Connections::default(),
+            scratch: Vec::new(),
+        }
     }
 
     fn scratch(&mut self, len: usize) -> &mut [u8] {

@@ -17,8 +17,7 @@ const ENGINE: &str = "sqlite";
 /// Bytes of the longest file of statements: the plan holds them.
 const LONGEST_FILE: u64 = 64 << 20;
 /// What can be done with a set whose files are databases.
-const WITH_DATABASES: [&str; 8] =
-    ["open", "close", "sql", "sql_file", "stat", "unlink", "list", "fsync_dir"];
+const WITH_DATABASES: [&str; 8] = ["open", "close", "sql", "sql_file", "stat", "unlink", "list", "fsync_dir"];
 
 impl Lower {
     /// The object of `sql`: statements in which placeholders are filled at run time.
@@ -47,6 +46,16 @@ impl Lower {
     fn script(&mut self, statements: Vec<Statement>, node: &Node) -> Detail {
         if statements.is_empty() {
             self.problem(Diagnostic::error("no-statement", &node.place, "there is no statement in it"));
+        }
+        for statement in &statements {
+            let Some(word) = denied(statement) else { continue };
+            let place = match statement.line {
+                0 => String::new(),
+                line => format!(" (line {line})"),
+            };
+            let message =
+                format!("{word} is denied: a test works in its own database and nowhere else{place}");
+            self.problem(Diagnostic::error("denied-statement", &node.place, message).help("leave it out"));
         }
         self.plan.sql.scripts.push(statements);
         Detail::Script((self.plan.sql.scripts.len() - 1) as u32)
@@ -82,7 +91,8 @@ impl Lower {
                 !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || more.contains(&b))
             };
             if !word(name, b"_") || !word(&text, b"_-+.") {
-                let message = format!("{name}: {text:?} is no setting: a pragma is one word, its value another");
+                let message =
+                    format!("{name}: {text:?} is no setting: a pragma is one word, its value another");
                 self.problem(
                     Diagnostic::error("invalid-pragma", &value.place, message)
                         .help("for example `journal_mode: wal`"),
@@ -113,7 +123,11 @@ impl Lower {
             let workers = set.used_by.iter().map(|(a, b)| b - a).sum::<u32>();
             let name = &set.name;
             if sql(step.verb) && set.memory {
-                problem("no-database", format!("{name} is in memory, a database is a file"), "leave out `where`");
+                problem(
+                    "no-database",
+                    format!("{name} is in memory, a database is a file"),
+                    "leave out `where`",
+                );
             } else if sql(step.verb) && !set.per_worker && workers > 1 {
                 problem(
                     "shared-database",
@@ -138,7 +152,9 @@ impl Lower {
             {
                 problem(
                     "not-on-a-database",
-                    format!("the files of {name} are databases: SQLite itself opens them, reading and writing"),
+                    format!(
+                        "the files of {name} are databases: SQLite itself opens them, reading and writing"
+                    ),
                     "leave out `mode`, `flags`, `buffer` and `name`",
                 );
             }
@@ -146,6 +162,14 @@ impl Lower {
         problems.into_iter().for_each(|problem| self.problem(problem));
         self.plan.sql.databases = found;
     }
+}
+
+/// A statement that would be denied when it is performed, as far as its first word tells.
+fn denied(statement: &Statement) -> Option<&'static str> {
+    let Some(Segment::Literal(text)) = statement.pieces.first() else { return None };
+    let first: Vec<u8> =
+        text.iter().take_while(|b| b.is_ascii_alphabetic()).take(7).map(u8::to_ascii_uppercase).collect();
+    ["ATTACH", "DETACH"].into_iter().find(|word| word.as_bytes() == first)
 }
 
 fn read(path: &str) -> Result<String, String> {

@@ -268,15 +268,15 @@ mod tests {
             (
                 "CREATE TRIGGER t AFTER INSERT ON a BEGIN\nUPDATE a SET x=1; DELETE FROM b;\nEND; SELECT 3;",
                 &[
-                    (
-                        "CREATE TRIGGER t AFTER INSERT ON a BEGIN\nUPDATE a SET x=1; DELETE FROM b;\nEND",
-                        1,
-                    ),
+                    ("CREATE TRIGGER t AFTER INSERT ON a BEGIN\nUPDATE a SET x=1; DELETE FROM b;\nEND", 1),
                     ("SELECT 3", 3),
                 ],
             ),
             ("create temp trigger t; end; s", &[("create temp trigger t; end", 1), ("s", 1)]),
-            ("EXPLAIN CREATE TRIGGER t BEGIN a; END; s", &[("EXPLAIN CREATE TRIGGER t BEGIN a; END", 1), ("s", 1)]),
+            (
+                "EXPLAIN CREATE TRIGGER t BEGIN a; END; s",
+                &[("EXPLAIN CREATE TRIGGER t BEGIN a; END", 1), ("s", 1)],
+            ),
             ("CREATE TABLE trigger_log(x); s", &[("CREATE TABLE trigger_log(x)", 1), ("s", 1)]),
             ("BEGIN; END; s", &[("BEGIN", 1), ("END", 1), ("s", 1)]),
         ];
@@ -298,9 +298,9 @@ mod tests {
         let cut = cut(pieces, 0);
         let literal = |text: &str| Segment::Literal(text.into());
         let first = vec![literal("INSERT INTO a VALUES ('"), Segment::Digits(4), literal(";')")];
-        assert_eq!(cut, [
-            Statement { pieces: first, line: 0 },
-            Statement { pieces: vec![Segment::Digits(2)], line: 0 }
-        ]);
+        assert_eq!(
+            cut,
+            [Statement { pieces: first, line: 0 }, Statement { pieces: vec![Segment::Digits(2)], line: 0 }]
+        );
     }
 }
