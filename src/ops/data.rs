@@ -343,6 +343,13 @@ fn moved_less<O: Os, const WRITE: bool>(
     result: Call<usize>,
 ) -> Flow {
     let fd = worker.hands[usize::from(args.set)].file.fd;
+    let result = match result {
+        Err(errno) if worker.gives_up_direct(args, fd, if WRITE { "write" } else { "read" }, errno) => {
+            let Worker { os, buffers, .. } = &mut *worker;
+            call::<O, WRITE>(os, buffers, args.data, fd, offset, len as usize)
+        }
+        result => result,
+    };
     let moved = result.and_then(|n| go_on::<O, WRITE>(worker, args, fd, offset, len, n as u64));
     let moved = match moved {
         Ok(moved) => moved,

@@ -222,6 +222,10 @@ pub fn engine_facts(name: &str) -> Option<&'static EngineFacts> {
     ENGINES.iter().find(|engine| engine.name == name)
 }
 
+/// Number of the engine that is always there, one plain call a transfer, beside those of the plan:
+/// files are laid out with it ([`Os::use_engine`]).
+pub const PLAIN: u8 = u8::MAX;
+
 /// What an engine can do; the planner reads it, the interpreter does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
@@ -258,6 +262,9 @@ pub trait Os: Send + 'static {
     // --- files ----------------------------------------------------------------------------
     /// Opens the name as `openat(2)` does; `mode` holds the permission bits of a created file.
     fn open(&mut self, dir: Fd, path: &CStr, flags: i32, mode: u32) -> Call<Fd>;
+    /// Takes direct I/O from an open file: further transfers go through the page cache. False where
+    /// it was not open for direct I/O.
+    fn make_buffered(&mut self, fd: Fd) -> Call<bool>;
     /// Closes the descriptor. The number may be given out again at once.
     fn close(&mut self, fd: Fd) -> Call<()>;
     /// Reads as much as fits into `buffer` at `offset`, or at the file's own position, which
@@ -280,7 +287,8 @@ pub trait Os: Send + 'static {
     fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()>;
     /// What became of the queue so far.
     fn queue_state(&self) -> QueueState;
-    /// The engine that further transfers go through, where the machine has several.
+    /// The engine that further transfers go through, where the machine has several; [`PLAIN`] is
+    /// among them.
     fn use_engine(&mut self, engine: u8);
     /// What the engine in use can do.
     fn capabilities(&self) -> Capabilities;

@@ -594,6 +594,16 @@ impl Plan {
         self.engines.get(usize::from(args.engine)).unwrap_or_else(|| self.engine())
     }
 
+    /// The numbers of the engines that transfers of steps go through, in order; that of the profile
+    /// where no step moves anything.
+    pub fn engines_used(&self) -> Vec<usize> {
+        let uses = |index: &usize| {
+            self.args.iter().any(|args| args.moves != Moves::Nothing && usize::from(args.engine) == *index)
+        };
+        let used: Vec<usize> = (0..self.engines.len()).filter(uses).collect();
+        if used.is_empty() { vec![0] } else { used }
+    }
+
     /// A plan in which nothing happens: one worker, no phase.
     pub fn empty() -> Plan {
         Plan {

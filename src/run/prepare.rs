@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
+use super::engines;
 use super::numbers::{self, Numbers};
 use crate::plan::hash::plan_hash;
 use crate::plan::instr::Plan;
@@ -16,9 +17,6 @@ use crate::profile::params::ParamValue;
 use crate::profile::results::{self, MetricSpec};
 use crate::profile::suite::{Cache, PlannedCase, Runs};
 use crate::record;
-
-/// The engines this version has.
-const ENGINES: [&str; 3] = ["sync", "sqlite", "nop"];
 
 /// A case with everything that is needed to run it.
 #[derive(Clone, Debug)]
@@ -59,19 +57,14 @@ pub fn one(planned: PlannedCase) -> Result<Prepared, Vec<Diagnostic>> {
     };
     let specs = live(specs, &bound);
     let engine = engine(&bound.body);
-    let missing = !ENGINES.contains(&engine.as_str());
-    let plan = match lower(&bound) {
-        // What is wrong may only be wrong because the engine is not known here.
-        _ if missing => Err(format!("engine {engine} is not part of this version")),
-        Ok(plan) => Ok(Arc::new(plan)),
-        Err(problems) => return Err(problems),
-    };
+    let plan: Result<Arc<Plan>, String> = Ok(Arc::new(lower(&bound)?));
     if let Ok(plan) = &plan {
         let problems = results::check_names(&specs, &numbers::known(plan), &bound.scope);
         if !problems.is_empty() {
             return Err(problems);
         }
     }
+    let engine = plan.as_deref().map_or(engine, engines::names);
     let about = about(&bound, &specs, plan.as_deref().ok(), engine);
     Ok(Prepared { bound, runs, cache, specs, plan, about })
 }

@@ -226,7 +226,7 @@ impl<O: Os> Worker<O> {
                 };
                 let facts = self.name_facts(id, &member);
                 let dir = self.path_in(id, member.dir, Some((set.file_name, facts)));
-                let opened = self.with_path(|os, path| os.open(dir, path, flags, 0o644));
+                let opened = self.open_path(dir, flags, 0o644, set.prefer_direct);
                 let path = self.take_path();
                 if let Some(fd) = self.check_layout("open", &path, opened, None)? {
                     let positional = true;

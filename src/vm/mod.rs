@@ -3,6 +3,7 @@
 
 pub mod buffers;
 pub mod claims;
+pub mod direct;
 pub mod draw;
 pub mod fault;
 pub mod hand;

@@ -115,7 +115,10 @@ impl Queue {
 
 impl<O: Os> Worker<O> {
     /// Gives every engine of the plan that has a queue its slots; by the worker's own thread.
-    pub fn open_queues(&mut self) -> Call<()> {
+    ///
+    /// # Errors
+    /// The number of the engine that could not have one, and why.
+    pub fn open_queues(&mut self) -> Result<(), (u8, Errno)> {
         let plan = std::sync::Arc::clone(&self.plan);
         self.queues = plan.engines.iter().map(|_| Queue::default()).collect();
         for (index, engine) in plan.engines.iter().enumerate() {
@@ -127,7 +130,8 @@ impl<O: Os> Worker<O> {
             let len = (plan.largest_block as usize).next_multiple_of(super::buffers::PAGE);
             let (reading, writing) = Queue::slots(engine.depth, len, writes);
             self.os.use_engine(index as u8);
-            self.os.open_queue(engine.depth, reading + writing, len)?;
+            let opened = self.os.open_queue(engine.depth, reading + writing, len);
+            opened.map_err(|errno| (index as u8, errno))?;
             let all = (reading + writing) as usize;
             if let Some(queue) = self.queues.get_mut(index) {
                 *queue = Queue {
@@ -145,6 +149,25 @@ impl<O: Os> Worker<O> {
         self.engine = 0;
         self.queue = self.queues.first_mut().map(std::mem::take).unwrap_or_default();
         Ok(())
+    }
+
+    /// Transfers queued in the measured part of the phase, and the sum over them of how many were
+    /// then in flight.
+    pub fn depth(&self) -> (u64, u64) {
+        let all = self.queues.iter().chain([&self.queue]);
+        all.fold((0, 0), |(queued, sum), queue| (queued + queue.queued, sum + queue.occupancy))
+    }
+
+    /// Whether any engine has a queue.
+    pub fn has_queues(&self) -> bool {
+        self.queues.iter().chain([&self.queue]).any(|queue| !queue.is_none())
+    }
+
+    /// Begins to count anew how many transfers are in flight.
+    pub(super) fn forget_depth(&mut self) {
+        for queue in self.queues.iter_mut().chain([&mut self.queue]) {
+            (queue.queued, queue.occupancy) = (0, 0);
+        }
     }
 
     /// Further transfers go through another engine.
@@ -214,6 +237,15 @@ impl<O: Os> Worker<O> {
         len: u32,
         asked: u32,
     ) -> Flow {
+        match self.lay_in::<WRITE>(args, fd, offset, len, asked) {
+            Flow::Next if self.queue.is_full() => self.reap(1),
+            flow => flow,
+        }
+    }
+
+    /// Puts one transfer into the queue, which has room.
+    #[inline(always)]
+    fn lay_in<const WRITE: bool>(&mut self, args: &Args, fd: Fd, offset: u64, len: u32, asked: u32) -> Flow {
         let Worker { queue, os, buffers, .. } = self;
         let ring = if WRITE { &mut queue.writes } else { &mut queue.reads };
         let Some(slot) = ring.take() else { return self.no_slot() };
@@ -243,7 +275,7 @@ impl<O: Os> Worker<O> {
         }
         self.moved_ops += 1;
         self.moved_bytes += u64::from(len);
-        if self.queue.is_full() { self.reap(1) } else { Flow::Next }
+        Flow::Next
     }
 
     #[cold]
@@ -316,6 +348,12 @@ impl<O: Os> Worker<O> {
 
     fn settle_flight(&mut self, args: &Args, flight: Flight, slot: u32, result: Call<usize>) -> Flow {
         let call = if flight.write { "write" } else { "read" };
+        let result = match result {
+            Err(errno) if self.gives_up_direct(args, flight.fd, call, errno) => {
+                return self.repeat_flight(args, flight);
+            }
+            result => result,
+        };
         let mut seen = result.unwrap_or(0);
         let moved = result.and_then(|moved| {
             seen = moved;
@@ -356,6 +394,21 @@ impl<O: Os> Worker<O> {
                 self.fail(call, Some(flight.offset), Some(u64::from(flight.len)), Some(errno), None)
             }
         }
+    }
+
+    /// Queues a transfer once more, whose file refused direct I/O and is buffered from now on.
+    fn repeat_flight(&mut self, args: &Args, flight: Flight) -> Flow {
+        let Flight { fd, offset, len, asked, start, .. } = flight;
+        // It is the same operation, and its latency goes on.
+        self.moved_ops -= 1;
+        self.moved_bytes -= u64::from(len);
+        let now = std::mem::replace(&mut self.now, start);
+        let flow = match flight.write {
+            true => self.lay_in::<true>(args, fd, offset, len, asked),
+            false => self.lay_in::<false>(args, fd, offset, len, asked),
+        };
+        self.now = now;
+        flow
     }
 
     /// Moves the rest of a transfer that moved less than it was asked, one call after the other.

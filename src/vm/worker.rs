@@ -179,6 +179,8 @@ pub struct Worker<O: Os> {
     pub engine: u8,
     /// The transfers that end now are over after the window.
     pub(super) late: bool,
+    /// Why files that should be open for direct I/O are not.
+    pub refused_direct: Option<(&'static str, Errno)>,
     /// Statistics and contents of the buffered step that wrote last.
     pub last_stdio: (StatId, crate::os::Recipe),
     /// Fills of memory sets, by set.
@@ -272,6 +274,7 @@ impl<O: Os> Worker<O> {
             queues: Vec::new(),
             engine: 0,
             late: false,
+            refused_direct: None,
             last_stdio: (NO_STAT, crate::os::Recipe::Zero),
             memory: plan.sets.iter().map(|_| None).collect(),
             plan,
@@ -303,6 +306,7 @@ impl<O: Os> Worker<O> {
         self.now = start;
         self.intervals = phase.measured.then(|| Intervals::new(start, SECOND));
         self.tick_at = start + TICK;
+        self.forget_depth();
         self.schedule_event();
     }
 
@@ -394,6 +398,7 @@ impl<O: Os> Worker<O> {
         self.intervals = self.intervals.take().map(|_| Intervals::new(at, SECOND));
         self.ramp_until = 0;
         (self.excluded, self.excluded_before, self.excluded_since) = (0, 0, 0);
+        self.forget_depth();
     }
 
     /// Forgets what was counted if the measured part never began.

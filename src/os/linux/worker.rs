@@ -122,6 +122,10 @@ impl<E: Engine> Os for Linux<E> {
         self.context.resolver.open(dir, path, flags, mode)
     }
 
+    fn make_buffered(&mut self, fd: Fd) -> Call<bool> {
+        calls::make_buffered(fd)
+    }
+
     #[inline]
     fn close(&mut self, fd: Fd) -> Call<()> {
         self.engine.closing(fd);

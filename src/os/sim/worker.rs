@@ -252,6 +252,14 @@ impl Os for Sim {
         )
     }
 
+    fn make_buffered(&mut self, fd: Fd) -> Call<bool> {
+        let open = self.file_mut(fd)?;
+        let direct = open.flags & libc::O_DIRECT != 0;
+        open.flags &= !libc::O_DIRECT;
+        open.align = 1;
+        Ok(direct)
+    }
+
     fn close(&mut self, fd: Fd) -> Call<()> {
         self.call(
             Op::Close,

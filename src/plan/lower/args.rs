@@ -262,7 +262,7 @@ impl Lower {
         if direct == Direct::Require && !stdio {
             flags |= libc::O_DIRECT;
         }
-        args.opening.prefer_direct = direct == Direct::Prefer && !stdio;
+        args.opening.prefer_direct = direct == Direct::Prefer && !stdio && flags & libc::O_DIRECT == 0;
         args.opening.flags = flags;
         args.opening.stdio = stdio;
         args.opening.parents = match node.get("parents").and_then(Node::text) {

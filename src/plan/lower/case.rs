@@ -165,7 +165,7 @@ fn finish_sets(lower: &mut Lower, body: &Node) {
             let direct = wanted.first().map_or(Direct::Never, |(direct, _)| *direct);
             let other = wanted.iter().find(|(other, _)| *other != direct).map(|(_, place)| place.clone());
             set.kept_open = Some(kept | access | if direct == Direct::Require { libc::O_DIRECT } else { 0 });
-            set.prefer_direct = direct == Direct::Prefer;
+            set.prefer_direct = direct == Direct::Prefer && kept & libc::O_DIRECT == 0;
             if let Some(place) = other {
                 let message = format!(
                     "the file that {} keeps open cannot be open for direct I/O in one step and not in another",
