@@ -519,6 +519,12 @@ impl EnginePlan {
         EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never, fallback: Vec::new() }
     }
 
+    /// Whether files are to be open for direct I/O. A preference that the engine cannot follow is none.
+    pub fn wants_direct(&self) -> Direct {
+        let can = crate::os::engine_facts(&self.name).is_none_or(|facts| facts.direct);
+        if self.direct == Direct::Prefer && !can { Direct::Never } else { self.direct }
+    }
+
     /// Whether its transfers are queued, be it one at a time.
     pub fn has_queue(&self) -> bool {
         crate::os::engine_facts(&self.name).is_some_and(|facts| facts.max_depth > 1)

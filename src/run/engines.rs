@@ -7,7 +7,7 @@ use crate::os::Errno;
 use crate::os::linux::engine::Engine;
 use crate::os::linux::engines::{self, Refused, several::Several};
 use crate::os::linux::sqlite;
-use crate::plan::instr::{EnginePlan, Plan};
+use crate::plan::instr::{Direct, EnginePlan, Plan};
 use crate::record::{NoResult, Reason};
 
 /// The engines of a case.
@@ -36,8 +36,7 @@ impl Chosen {
         let mut chosen =
             Chosen { plan: Arc::clone(plan), notes: Vec::new(), passed: vec![0; plan.engines.len()] };
         for index in plan.engines_used() {
-            loop {
-                let Some(engine) = chosen.plan.engines.get(index) else { break };
+            while let Some(engine) = chosen.plan.engines.get(index) {
                 match engines::probe(&engine.name, plan.workers, engine.depth) {
                     Ok(()) => break,
                     Err(refused) => chosen.pass_over(plan, index, refused)?,
@@ -72,6 +71,10 @@ impl Chosen {
             *engine = EnginePlan { name: next.clone(), ..list.clone() };
             // One that has no queue goes one at a time.
             engine.depth = if engine.has_queue() { list.depth } else { 1 };
+        }
+        if plan.engines.iter().all(|engine| engine.wants_direct() == Direct::Never) {
+            plan.sets.iter_mut().for_each(|set| set.prefer_direct = false);
+            plan.args.iter_mut().for_each(|args| args.opening.prefer_direct = false);
         }
         self.plan = Arc::new(plan);
         Ok(())

@@ -12,7 +12,7 @@ pub fn of_fault(plan: &Plan, worker: u32, fault: &Fault) -> (NoResult, Reason) {
     let args = fault.args.and_then(|at| plan.args.get(at as usize));
     let mut reason = Reason {
         step: fault.args.and_then(|at| step(plan, at)),
-        path: Some(fault.path.clone()).filter(|p| !p.is_empty()),
+        path: Some(fault.path.to_string()).filter(|p| !p.is_empty()),
         offset: fault.offset,
         length: fault.len,
         errno: fault.errno.map(name),

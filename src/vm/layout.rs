@@ -112,7 +112,7 @@ impl<O: Os> Worker<O> {
             Err(errno) => Err(Fault {
                 args: None,
                 call,
-                path: String::from_utf8_lossy(path.split(|b| *b == 0).next().unwrap_or(path)).into_owned(),
+                path: String::from_utf8_lossy(path.split(|b| *b == 0).next().unwrap_or(path)).into(),
                 offset: None,
                 len: None,
                 errno: Some(errno),

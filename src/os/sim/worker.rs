@@ -1,7 +1,8 @@
 //! The trait [`Os`] on the simulation: one value a worker, with its own clock and descriptors.
 //!
 //! A call is decided at once, by the script or by the disk, and takes virtual time; with a queue
-//! the worker goes on meanwhile. Locks are always granted, as nobody could be waited for.
+//! the worker goes on meanwhile. What is not a transfer is refused (`EBUSY`) on open files while
+//! transfers are in flight, which shows that they were waited for. Locks are always granted, as nobody could be waited for.
 
 use super::disk::{Body, Disk, Ino, ROOT};
 use super::script::{Direct, Faults, Op};
@@ -120,6 +121,10 @@ impl Sim {
         let fate = self.faults.of(op);
         let result = match fate.errno {
             Some(errno) => Err(errno),
+            // No machine says so; but the interpreter must never come to it.
+            None if !self.in_flight.is_empty() && matches!(about, About::File(_) | About::Files(..)) => {
+                Err(Errno(libc::EBUSY))
+            }
             None => work(self),
         };
         let bytes = match (&result, op) {
@@ -286,7 +291,7 @@ impl Os for Sim {
     }
 
     fn open_queue(&mut self, depth: u32, _slots: u32, _len: usize) -> Call<()> {
-        self.slots = depth as usize;
+        self.slots = self.slots.max(depth as usize);
         Ok(())
     }
 

@@ -209,7 +209,7 @@ impl Lower {
             Some(node) => self.engine_of(node),
             None => program.engine,
         };
-        let direct = self.plan.engine_of(args).direct;
+        let direct = self.plan.engine_of(args).wants_direct();
         if let Some(uses) = self.direct_use.get_mut(usize::from(args.set)) {
             uses.push((direct, node.get("engine").unwrap_or(node).place.clone()));
         }
@@ -258,13 +258,20 @@ impl Lower {
             None if creates => flags |= libc::O_TRUNC,
             None => {}
         }
-        let direct = self.plan.engines.get(usize::from(program.engine)).map_or(Direct::Never, |e| e.direct);
+        let direct = self
+            .plan
+            .engines
+            .get(usize::from(program.engine))
+            .map_or(Direct::Never, EnginePlan::wants_direct);
         if direct == Direct::Require && !stdio {
             flags |= libc::O_DIRECT;
         }
         args.opening.prefer_direct = direct == Direct::Prefer && !stdio && flags & libc::O_DIRECT == 0;
         args.opening.flags = flags;
         args.opening.stdio = stdio;
+        if flags & libc::O_DIRECT == 0 {
+            self.opened_buffered.insert(args.set);
+        }
         args.opening.parents = match node.get("parents").and_then(Node::text) {
             Some("missing") => Parents::Missing,
             Some("always") => Parents::Always,

@@ -20,6 +20,8 @@ pub struct Lower {
     pub data_use: Vec<(bool, bool)>,
     /// Whether the data steps of each set want its files open for direct I/O, and where they say so.
     pub direct_use: Vec<Vec<(Direct, Place)>>,
+    /// Sets whose files a step opens without direct I/O.
+    pub opened_buffered: BTreeSet<SetId>,
     /// The engine of the phase that is being compiled, where it names one.
     pub phase_engine: Option<Node>,
     /// Steps that work on a set, for what can only be said when all of them are known.
