@@ -49,6 +49,27 @@ const ROWS: &[Row] = &[
         args: &[],
         limit: 450.0,
     },
+    Row {
+        name: "io_uring 32",
+        profile: "benches/profiles/queued-read.yaml",
+        count: "operations",
+        args: &["--set", "engine=io_uring", "--set", "depth=32"],
+        limit: 200.0,
+    },
+    Row {
+        name: "io_uring 1",
+        profile: "benches/profiles/queued-read.yaml",
+        count: "operations",
+        args: &["--set", "engine=io_uring", "--set", "depth=1"],
+        limit: 320.0,
+    },
+    Row {
+        name: "libaio 32",
+        profile: "benches/profiles/queued-read.yaml",
+        count: "operations",
+        args: &["--set", "engine=libaio", "--set", "depth=32"],
+        limit: 300.0,
+    },
 ];
 
 /// The two numbers of operations.

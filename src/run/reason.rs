@@ -18,8 +18,10 @@ pub fn of_fault(plan: &Plan, worker: u32, fault: &Fault) -> (NoResult, Reason) {
         errno: fault.errno.map(name),
         ..Reason::default()
     };
-    let direct = args.is_some_and(|args| is_direct(plan, args));
     let call = fault.call;
+    // What a set keeps open is opened before the first step, by none of them.
+    let kept = |plan: &Plan| plan.sets.iter().any(|set| set.kept_open.is_some_and(opens_direct));
+    let direct = args.map_or_else(|| call == "open" && kept(plan), |args| is_direct(plan, args));
     let Some(number) = fault.errno else {
         reason.message = match &fault.message {
             Some(message) if message.is_empty() => format!("{call} failed"),
@@ -115,10 +117,14 @@ fn name(number: Errno) -> String {
     errno::name(number).map_or_else(|| format!("errno {}", number.0), str::to_string)
 }
 
+/// Whether these flags of `open` ask for direct I/O.
+fn opens_direct(flags: i32) -> bool {
+    flags & libc::O_DIRECT != 0
+}
+
 /// Whether an operation works on a file opened for direct I/O.
 fn is_direct(plan: &Plan, args: &Args) -> bool {
-    let direct = |flags: i32| flags & libc::O_DIRECT != 0;
-    if direct(args.opening.flags) || plan.engine_of(args).direct != crate::plan::instr::Direct::Never {
+    if opens_direct(args.opening.flags) || plan.engine_of(args).direct != crate::plan::instr::Direct::Never {
         return true;
     }
     if args.set == NO_SET {
@@ -126,8 +132,8 @@ fn is_direct(plan: &Plan, args: &Args) -> bool {
     }
     let kept = plan.sets.get(usize::from(args.set)).and_then(|set| set.kept_open);
     // A step that transfers says nothing of flags; the step that opened the set does.
-    kept.is_some_and(direct)
-        || plan.args.iter().any(|other| other.set == args.set && direct(other.opening.flags))
+    kept.is_some_and(opens_direct)
+        || plan.args.iter().any(|other| other.set == args.set && opens_direct(other.opening.flags))
 }
 
 /// A target that could not be used at all, in one line.
