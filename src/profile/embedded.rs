@@ -10,7 +10,10 @@ macro_rules! files {
 }
 
 /// By id, sorted: one entry a file of `profiles/`.
-pub const PROFILES: &[File] = files!("profiles": "dd", "fs-mark", "postmark");
+pub const PROFILES: &[File] = files!("profiles":
+    "backup-target", "database-log", "dd", "file-server", "fs-mark", "mail-server", "metadata-storm",
+    "mixed-office", "photo-import", "postmark", "streaming", "untar", "vm-images", "web-server",
+);
 
 /// By id, sorted: one entry a file of `suites/`.
 pub const SUITES: &[File] = files!("suites": "nas-filesystems");
