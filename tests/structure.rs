@@ -57,7 +57,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("os", &[]),
     ("measure", &[]),
     ("stats", &[]),
-    ("ops", &["plan::instr", "os", "profile::shape", "vm"]),
+    ("ops", &["plan::instr", "os", "profile::shape", "profile::language", "vm"]),
     ("vm", &["plan::instr", "ops", "os", "measure"]),
     ("system", &["os"]),
     ("record", &["measure", "stats", "system"]),

@@ -3,7 +3,7 @@
 
 use super::row::*;
 use super::table::{Exec, family};
-use crate::os::{Call, Completion, Errno, Fd, Os, Recipe, Submitted, Transfer};
+use crate::os::{Call, Errno, Fd, Os, Recipe};
 use crate::plan::instr::*;
 use crate::profile::shape::{Field, Kind, Verb};
 use crate::vm::buffers::Buffers;
@@ -29,7 +29,7 @@ family! {
             doc: "Reads from the file in hand, `whole` or so many bytes. At the end of the file `at: next` starts again.",
             object: Some(Kind::OneOf(&[Kind::Choice(&["whole"]), Kind::Distribution])),
             bare: false,
-            args: &[IN, PICK, BLOCK, AT, REMAINDER, DATA, VERIFY],
+            args: &[IN, PICK, BLOCK, AT, REMAINDER, DATA, VERIFY, ENGINE],
         },
         object: Object::Amount, counts: Counts::Data, run: read, needs_open: true,
     },
@@ -40,7 +40,7 @@ family! {
             doc: "Writes to the file in hand.",
             object: Some(Kind::OneOf(&[Kind::Choice(&["whole"]), Kind::Distribution])),
             bare: false,
-            args: &[IN, PICK, BLOCK, AT, REMAINDER, DATA],
+            args: &[IN, PICK, BLOCK, AT, REMAINDER, DATA, ENGINE],
         },
         object: Object::Amount, counts: Counts::Data, run: write, needs_open: true,
     },
@@ -51,7 +51,7 @@ family! {
             doc: "Writes at the end of the file in hand.",
             object: Some(Kind::Distribution),
             bare: false,
-            args: &[IN, PICK, BLOCK, REMAINDER, DATA],
+            args: &[IN, PICK, BLOCK, REMAINDER, DATA, ENGINE],
         },
         object: Object::Amount, counts: Counts::Data, run: append, needs_open: true,
     },
@@ -77,13 +77,17 @@ pub fn special<O: Os>(verb: &str, plan: &Plan, args: &Args) -> Option<Exec<O>> {
     if plan.sets.get(usize::from(args.set))?.memory {
         return None;
     }
-    let fixed = args.fixed.is_power_of_two() && plan.random.generator == Generator::ChaCha8;
+    let fixed =
+        args.fixed.is_power_of_two() && args.fixed <= 1 << 31 && plan.random.generator == Generator::ChaCha8;
     let plain = args.pick == Pick::Same
         && args.remainder != Remainder::Always
         && !args.verify
         && args.must_fail.is_none();
+    let queue = plan.engine_of(args).has_queue();
     match verb {
         _ if !fixed || !plain || args.at != At::Random => None,
+        "read" if queue => Some(queued_at_random::<O, false>),
+        "write" if queue => Some(queued_at_random::<O, true>),
         "read" => Some(at_random::<O, false>),
         "write" => Some(at_random::<O, true>),
         _ => None,
@@ -110,6 +114,21 @@ fn at_random<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args
     file.moved::<WRITE>(Some(offset), asked);
     worker.finish_here(args.stat, asked, asked);
     Flow::Next
+}
+
+/// The same for an engine with a queue.
+fn queued_at_random<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
+    let asked = args.fixed;
+    let Some(Hand { file, .. }) = worker.hands.get_mut(usize::from(args.set)) else { return Flow::Next };
+    let mask = asked.wrapping_neg();
+    let whole = file.size & mask;
+    if whole == 0 || !file.positional || !worker.claims.is_empty() {
+        return step::<O, WRITE>(worker, plan, args, &args.at);
+    }
+    let offset = worker.random.below(Purpose::Place, whole) & mask;
+    let fd = file.fd;
+    file.moved::<WRITE>(Some(offset), asked);
+    worker.enqueue::<WRITE>(args, fd, offset, asked as u32, asked as u32)
 }
 
 /// One data step: its amount in transfers of its block size.
@@ -157,12 +176,23 @@ fn several<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: 
         Some(draw) => worker.draw(draw, Purpose::Size, args.set),
     };
     let start = worker.now;
+    if stdio && worker.queue.is_busy() {
+        match worker.drain() {
+            Flow::Next => {}
+            flow => return flow,
+        }
+    }
     let flow = if stdio {
         super::stdio::step::<O, WRITE>(worker, args, amount, block)
     } else {
         blocks::<O, WRITE>(worker, plan, args, at, amount, block)
     };
     if args.step_stat != NO_STAT && flow == Flow::Next {
+        // The step as a whole is over when its last transfer is.
+        match worker.queue.is_busy().then(|| worker.drain()).unwrap_or(Flow::Next) {
+            Flow::Next => {}
+            flow => return flow,
+        }
         worker.finish_whole(args.step_stat, start, amount, amount);
     }
     flow
@@ -255,6 +285,9 @@ fn transfer<O: Os, const WRITE: bool>(
         // Only a set that lives in memory comes so far without an open file.
         return memory::<O, WRITE>(worker, args, offset, len);
     }
+    if !worker.queue.is_none() && len > 0 && len <= u64::from(u32::MAX) {
+        return queued::<O, WRITE>(worker, args, offset, (asked, len));
+    }
     let Worker { hands, os, buffers, .. } = worker;
     let file = &mut hands[set].file;
     let result = call::<O, WRITE>(os, buffers, args.data, file.fd, offset, len as usize);
@@ -264,6 +297,22 @@ fn transfer<O: Os, const WRITE: bool>(
     file.moved::<WRITE>(offset, len);
     worker.finish_here(args.stat, len, asked);
     checked::<O, WRITE>(worker, args, offset, len)
+}
+
+/// Puts one transfer into the queue. Those in flight name their offsets, all of them.
+#[inline(never)]
+fn queued<O: Os, const WRITE: bool>(
+    worker: &mut Worker<O>,
+    args: &Args,
+    offset: Option<u64>,
+    (asked, len): (u64, u64),
+) -> Flow {
+    let file = &mut worker.hands[usize::from(args.set)].file;
+    file.positional = true;
+    let at = offset.unwrap_or(if WRITE && file.append { file.size } else { file.cursor });
+    let fd = file.fd;
+    file.moved::<WRITE>(Some(at), len);
+    worker.enqueue::<WRITE>(args, fd, at, len as u32, asked as u32)
 }
 
 /// What a step wants to see of a transfer that was made.
@@ -294,6 +343,13 @@ fn moved_less<O: Os, const WRITE: bool>(
     result: Call<usize>,
 ) -> Flow {
     let fd = worker.hands[usize::from(args.set)].file.fd;
+    let result = match result {
+        Err(errno) if worker.gives_up_direct(args, fd, if WRITE { "write" } else { "read" }, errno) => {
+            let Worker { os, buffers, .. } = &mut *worker;
+            call::<O, WRITE>(os, buffers, args.data, fd, offset, len as usize)
+        }
+        result => result,
+    };
     let moved = result.and_then(|n| go_on::<O, WRITE>(worker, args, fd, offset, len, n as u64));
     let moved = match moved {
         Ok(moved) => moved,
@@ -332,7 +388,7 @@ fn next<O: Os, const WRITE: bool>(worker: &mut Worker<O>, set: usize, len: &mut 
     Some(file.positional.then_some(file.cursor))
 }
 
-/// Hands one transfer to the engine and waits for its end.
+/// One transfer that is over when this returns.
 #[inline(always)]
 fn call<O: Os, const WRITE: bool>(
     os: &mut O,
@@ -342,30 +398,12 @@ fn call<O: Os, const WRITE: bool>(
     offset: Option<u64>,
     len: usize,
 ) -> Call<usize> {
-    let transfer = Transfer { fd, offset, len, token: 0 };
-    loop {
-        let submitted = if WRITE {
-            let bytes = buffers.data(if O::BYTES { data } else { Recipe::Zero }, len);
-            os.submit_write(transfer, bytes, data)
-        } else {
-            os.submit_read(transfer, buffers.reading(len))
-        };
-        match submitted {
-            Submitted::Done(result) => return result,
-            // An engine with a queue, asked for one transfer at a time.
-            Submitted::Queued => return wait(os).map(|c| c.result)?,
-            Submitted::Busy => {
-                wait(os)?;
-            }
-        }
+    if WRITE {
+        let bytes = buffers.data(if O::BYTES { data } else { Recipe::Zero }, len);
+        os.write(fd, offset, bytes, data)
+    } else {
+        os.read(fd, offset, buffers.reading(len))
     }
-}
-
-#[cold]
-fn wait<O: Os>(os: &mut O) -> Call<Completion> {
-    let mut done = Vec::new();
-    os.reap(1, &mut done)?;
-    done.pop().ok_or(Errno(libc::EIO))
 }
 
 /// Continues a transfer that moved less than it was asked. Returns all bytes moved.

@@ -84,7 +84,7 @@ fn create<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     }
     let dir = worker.member_path(args.set);
     let (flags, mode) = (args.opening.flags, args.opening.permissions);
-    let result = worker.with_path(|os, path| os.open(dir, path, flags, mode));
+    let result = worker.open_path(dir, flags, mode, args.opening.prefer_direct);
     match result {
         Ok(fd) => {
             opened(worker, args, fd);
@@ -145,7 +145,8 @@ fn open<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
         let _ = worker.os.close(fd);
     }
     let dir = worker.member_path(args.set);
-    let result = worker.with_path(|os, path| os.open(dir, path, flags, args.opening.permissions));
+    let Opening { permissions, prefer_direct, .. } = args.opening;
+    let result = worker.open_path(dir, flags, permissions, prefer_direct);
     match result {
         Ok(fd) => {
             opened(worker, args, fd);

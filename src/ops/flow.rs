@@ -63,10 +63,6 @@ fn barrier<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
     Flow::Next
 }
 
-fn drain<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
-    let mut done = Vec::new();
-    match worker.os.reap(0, &mut done) {
-        Ok(()) => Flow::Next,
-        Err(errno) => worker.settle(args, Err(errno), "drain"),
-    }
+fn drain<O: Os>(worker: &mut Worker<O>, _: &Plan, _: &Args) -> Flow {
+    worker.drain()
 }

@@ -107,5 +107,11 @@ pub const PARENTS: Field = Field::new(
     Kind::Choice(&["ahead", "missing", "always"]),
     "the file's directory: made ahead and uncounted (default), when missing, or asked for before every file",
 );
+/// The engine of one step.
+pub const ENGINE: Field = Field::new(
+    "engine",
+    crate::profile::language::ENGINE_KIND,
+    "the engine of its transfers, instead of that of the phase or profile",
+);
 /// A number of bytes.
 pub const SIZE: Field = Field::new("size", Kind::Distribution, "bytes");

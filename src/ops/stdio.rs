@@ -1,7 +1,7 @@
 //! Transfers as C's buffered files make them: the file is asked for its preferred block at the
 //! first transfer, whole blocks go through, the rest waits.
 
-use crate::os::{Call, Errno, Os, Submitted, Transfer, Whence};
+use crate::os::{Call, Errno, Os, Whence};
 use crate::plan::instr::{Args, SetId};
 use crate::vm::claims::ClaimUnit;
 use crate::vm::fault::Flow;
@@ -111,14 +111,10 @@ fn write_out<O: Os>(worker: &mut Worker<O>, set: SetId, len: u64) -> Call<()> {
     let mut done = 0;
     while done < len {
         let n = (len - done) as usize;
-        let transfer = Transfer { fd, offset: None, len: n, token: 0 };
         let data = worker.buffers.data(if O::BYTES { recipe } else { Default::default() }, n);
-        match worker.os.submit_write(transfer, data, recipe) {
-            Submitted::Done(Ok(0)) => return Err(Errno(libc::EIO)),
-            Submitted::Done(Ok(n)) => done += n as u64,
-            Submitted::Done(Err(errno)) => return Err(errno),
-            // Buffered files have no queue.
-            Submitted::Queued | Submitted::Busy => return Err(Errno(libc::EINVAL)),
+        match worker.os.write(fd, None, data, recipe)? {
+            0 => return Err(Errno(libc::EIO)),
+            n => done += n as u64,
         }
     }
     let file = &mut worker.hands[usize::from(set)].file;
@@ -175,22 +171,16 @@ fn get<O: Os>(worker: &mut Worker<O>, args: &Args, len: u64) -> Result<u64, Flow
         return Err(Flow::Over);
     }
     let file = worker.hands[usize::from(args.set)].file;
-    let transfer = Transfer { fd: file.fd, offset: None, len: len as usize, token: 0 };
-    match worker.os.submit_read(transfer, worker.buffers.reading(len as usize)) {
-        Submitted::Done(Ok(n)) => {
+    match worker.os.read(file.fd, None, worker.buffers.reading(len as usize)) {
+        Ok(n) => {
             worker.hands[usize::from(args.set)].file.cursor += n as u64;
             worker.finish(args.stat, n as u64, len);
             Ok(n as u64)
         }
-        Submitted::Done(Err(errno)) if Worker::<O>::expects(args, errno) => {
-            Err(worker.settle(args, Err(errno), "read"))
-        }
-        Submitted::Done(Err(errno)) => {
+        Err(errno) if Worker::<O>::expects(args, errno) => Err(worker.settle(args, Err(errno), "read")),
+        Err(errno) => {
             worker.member_path(args.set);
             Err(worker.fail("read", Some(file.cursor), Some(len), Some(errno), None))
-        }
-        Submitted::Queued | Submitted::Busy => {
-            Err(worker.fail("read", None, None, Some(Errno(libc::EINVAL)), None))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::row::Row;
 use crate::os::Os;
-use crate::plan::instr::{Args, Instr, Plan};
+use crate::plan::instr::{Args, EnginePlan, Instr, Moves, Plan};
 use crate::profile::shape::Verb;
 use crate::vm::fault::Flow;
 use crate::vm::worker::Worker;
@@ -73,6 +73,10 @@ pub struct Linked<'a, O: Os> {
     pub run: Exec<O>,
     /// Its operands.
     pub args: &'a Args,
+    /// Whether transfers in flight, or the engine in use, must be looked at before it.
+    pub care: bool,
+    /// It puts its transfers into a queue.
+    pub queues: bool,
     /// The loop that this step is all of; [`NO_LOOP`] for most.
     pub alone: u16,
 }
@@ -84,9 +88,13 @@ pub const NO_LOOP: u16 = u16::MAX;
 /// asks little.
 pub fn link<O: Os>(plan: &Plan) -> Vec<Linked<'_, O>> {
     let table = table::<O>();
+    let queue = plan.engines.iter().any(EnginePlan::has_queue);
     // Operands of blocks and the like belong to no operation and are never run.
-    let mut linked: Vec<Linked<O>> =
-        plan.args.iter().map(|args| Linked { run: |_, _, _| Flow::Next, args, alone: NO_LOOP }).collect();
+    let mut linked: Vec<Linked<O>> = plan
+        .args
+        .iter()
+        .map(|args| Linked { run: |_, _, _| Flow::Next, args, care: false, queues: false, alone: NO_LOOP })
+        .collect();
     for group in plan.phases.iter().flat_map(|phase| &phase.groups) {
         for (at, instr) in group.code.iter().enumerate() {
             let Instr::Op { op, args } = *instr else { continue };
@@ -95,6 +103,8 @@ pub fn link<O: Os>(plan: &Plan) -> Vec<Linked<'_, O>> {
             };
             let verb = rows().nth(usize::from(op)).map_or("", |row| row.verb.name);
             step.run = super::data::special(verb, plan, step.args).unwrap_or(*run);
+            step.queues = step.args.moves != Moves::Nothing && plan.engine_of(step.args).has_queue();
+            step.care = queue && !step.queues || plan.engines.len() > 1;
             step.alone = match group.code.get(at + 1) {
                 Some(Instr::LoopNext { id, head }) if *head as usize == at && step.args.every == 1 => *id,
                 _ => NO_LOOP,

@@ -150,38 +150,80 @@ pub enum Space {
     Zero,
 }
 
-/// One read or write handed to the engine.
+/// One transfer in a queue. Its memory is a slot of the queue's own, so that nobody else holds it
+/// while it is in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
     /// The file to transfer from or to.
     pub fd: Fd,
-    /// Byte offset; `None` uses and moves the file's own position (`read`/`write`).
-    pub offset: Option<u64>,
-    /// Bytes wanted.
-    pub len: usize,
-    /// Comes back with the completion of a queued transfer.
-    pub token: u64,
-}
-
-/// How an engine answers a submission.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Submitted {
-    /// Finished: bytes moved, or the error.
-    Done(Call<usize>),
-    /// In flight: its completion comes from [`Os::reap`].
-    Queued,
-    /// The queue is full: reap first, then submit again.
-    Busy,
+    /// Byte offset.
+    pub offset: u64,
+    /// Bytes wanted; at most those of a slot.
+    pub len: u32,
+    /// Which slot's memory is read into or written from; comes back with the completion.
+    pub slot: u32,
+    /// Writes instead of reading.
+    pub write: bool,
 }
 
 /// The end of one queued transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// That of the transfer ([`Transfer::token`]).
-    pub token: u64,
+    /// That of the transfer ([`Transfer::slot`]).
+    pub slot: u32,
     /// Bytes moved, or the error.
     pub result: Call<usize>,
 }
+
+/// What became of a queue.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct QueueState {
+    /// Whether files are registered with the kernel.
+    pub registered_files: bool,
+    /// Whether the slots' memory is registered with the kernel.
+    pub registered_buffers: bool,
+    /// Calls and transfers repeated because of `EAGAIN`, `EBUSY` or `EINTR`.
+    pub retries: u64,
+    /// Calls that handed transfers to the kernel.
+    pub submissions: u64,
+    /// What could not be had, in words.
+    pub notes: Vec<String>,
+}
+
+/// One engine that can be asked for, and what it can do whatever the machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EngineFacts {
+    /// As profiles and records say it.
+    pub name: &'static str,
+    /// Most transfers in flight for each worker; 1 for an engine without a queue.
+    pub max_depth: u32,
+    /// Whether its files may be opened with direct I/O.
+    pub direct: bool,
+    /// Whether it reads and writes files at offsets.
+    pub transfers: bool,
+}
+
+/// Every engine, the plain one first.
+///
+/// The depths: `io_setup` takes as many as `fs.aio-max-nr` leaves (65536 by default), a ring at
+/// most 32768 entries (`IORING_MAX_ENTRIES`).
+pub const ENGINES: &[EngineFacts] = &[
+    EngineFacts { name: "sync", max_depth: 1, direct: true, transfers: true },
+    EngineFacts { name: "libaio", max_depth: 65536, direct: true, transfers: true },
+    EngineFacts { name: "io_uring", max_depth: 32768, direct: true, transfers: true },
+    EngineFacts { name: "mmap", max_depth: 1, direct: false, transfers: true },
+    EngineFacts { name: "sqlite", max_depth: 1, direct: false, transfers: true },
+    EngineFacts { name: "nop", max_depth: 1, direct: true, transfers: true },
+];
+
+/// What is known of the engine of that name.
+pub fn engine_facts(name: &str) -> Option<&'static EngineFacts> {
+    ENGINES.iter().find(|engine| engine.name == name)
+}
+
+/// Number of the engine that is always there, one plain call a transfer, beside those of the plan:
+/// files are laid out with it ([`Os::use_engine`]).
+pub const PLAIN: u8 = u8::MAX;
 
 /// What an engine can do; the planner reads it, the interpreter does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -219,15 +261,34 @@ pub trait Os: Send + 'static {
     // --- files ----------------------------------------------------------------------------
     /// Opens the name as `openat(2)` does; `mode` holds the permission bits of a created file.
     fn open(&mut self, dir: Fd, path: &CStr, flags: i32, mode: u32) -> Call<Fd>;
+    /// Takes direct I/O from an open file: further transfers go through the page cache. False where
+    /// it was not open for direct I/O.
+    fn make_buffered(&mut self, fd: Fd) -> Call<bool>;
     /// Closes the descriptor. The number may be given out again at once.
     fn close(&mut self, fd: Fd) -> Call<()>;
-    /// `buffer.len()` is `transfer.len`.
-    fn submit_read(&mut self, transfer: Transfer, buffer: &mut [u8]) -> Submitted;
-    /// `data.len()` is `transfer.len`.
-    fn submit_write(&mut self, transfer: Transfer, data: &[u8], recipe: Recipe) -> Submitted;
-    /// Takes finished transfers, waiting for at least `at_least` of those in flight. An engine
-    /// without a queue never has any.
+    /// Reads as much as fits into `buffer` at `offset`, or at the file's own position, which
+    /// moves. Over when it returns.
+    fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize>;
+    /// Writes `data` at `offset`, or at the file's own position, which moves. Over when it returns.
+    fn write(&mut self, fd: Fd, offset: Option<u64>, data: &[u8], recipe: Recipe) -> Call<usize>;
+    /// Gives the engine a queue: at most `depth` transfers in flight, and so many slots of `len`
+    /// bytes of page-aligned memory each. By the worker's own thread, before its first transfer.
+    /// `EOPNOTSUPP` for an engine without a queue.
+    fn open_queue(&mut self, depth: u32, slots: u32, len: usize) -> Call<()>;
+    /// The memory of a slot that is not in flight; empty where the machine moves no bytes, or has
+    /// no such slot.
+    fn slot(&mut self, slot: u32) -> &mut [u8];
+    /// Puts a transfer into the batch, which [`Os::reap`] hands to the kernel. Never more than the
+    /// queue's depth, and never a slot twice.
+    fn queue(&mut self, transfer: Transfer, recipe: Recipe) -> Call<()>;
+    /// Hands the batch over, waits for at least `at_least` of the transfers in flight, and takes
+    /// all that have ended. An engine without a queue never has any.
     fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()>;
+    /// What became of the queue so far.
+    fn queue_state(&self) -> QueueState;
+    /// The engine that further transfers go through, where the machine has several; [`PLAIN`] is
+    /// among them.
+    fn use_engine(&mut self, engine: u8);
     /// What the engine in use can do.
     fn capabilities(&self) -> Capabilities;
     /// Moves the file's own position; returns its new place in bytes from the start.

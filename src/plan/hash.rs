@@ -210,11 +210,12 @@ impl Canonical for Instr {
 
 impl Canonical for Opening {
     fn put(&self, to: &mut Sink) {
-        let Opening { flags, permissions, parents, stdio } = self;
+        let Opening { flags, permissions, parents, stdio, prefer_direct } = self;
         Flags(*flags).put(to);
         permissions.put(to);
         parents.put(to);
         stdio.put(to);
+        prefer_direct.put(to);
     }
 }
 
@@ -235,6 +236,7 @@ impl Canonical for SetPlan {
             layout,
             memory,
             kept_open,
+            prefer_direct,
             empty,
             full,
             no_room,
@@ -246,7 +248,7 @@ impl Canonical for SetPlan {
         } = self;
         put_all!(to; name, per_worker, dir, dirs, file_name);
         put_all!(to; count, slots, insert, size, max_size);
-        put_all!(to; data, layout, memory, kept_open.map(Flags));
+        put_all!(to; data, layout, memory, kept_open.map(Flags), prefer_direct);
         put_all!(to; empty, full, no_room);
         put_all!(to; dir_ahead, subdirs_ahead, used_by, by_age, dir_permissions);
     }
@@ -256,7 +258,7 @@ impl Canonical for Plan {
     fn put(&self, to: &mut Sink) {
         let Plan {
             workers,
-            engine,
+            engines,
             random,
             sets,
             phases,
@@ -276,7 +278,7 @@ impl Canonical for Plan {
             // Where a step stands in its file is not what happens.
             places: _,
         } = self;
-        put_all!(to; workers, engine, random, sets, phases, schedule);
+        put_all!(to; workers, engines, random, sets, phases, schedule);
         put_all!(to; args, loops, mixes, eaches, paces, tables);
         put_all!(to; ats, names, budgets, blocks, barriers);
         largest_block.put(to);
@@ -285,7 +287,7 @@ impl Canonical for Plan {
 
 fields! {
     Args {
-        set, other, stat, step_stat, skip_to, pick, amount, fixed, block, remainder, at, data, verify, opening, name,
+        set, other, stat, step_stat, skip_to, pick, engine, moves, amount, fixed, block, remainder, at, data, verify, opening, name,
         value, detail, every, expect, must_fail, limit,
     }
     LoopPlan { until, ramp, budget, phase }
@@ -298,7 +300,7 @@ fields! {
     GroupPlan { name, workers, code, ends_phase, measured }
     PhasePlan { name, measured, groups, stats, expected }
     RandomPlan { generator, seed }
-    EnginePlan { name, depth, direct }
+    EnginePlan { name, depth, direct, fallback }
 }
 
 variants! {
@@ -312,6 +314,7 @@ variants! {
         8 Stride(n), 9 Weighted(id),
     }
     Remainder { 0 IfAny, 1 Always, 2 IfAlone }
+    Moves { 0 Nothing, 1 Reads, 2 Writes }
     Parents { 0 Ahead, 1 Missing, 2 Always }
     Detail {
         0 Nothing, 1 Advice(advice), 2 Space(space), 3 Lock(lock), 4 Pause, 5 Order(order), 6 Barrier(id),

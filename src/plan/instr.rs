@@ -175,6 +175,18 @@ pub enum Parents {
     Always,
 }
 
+/// Which way a step moves data.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Moves {
+    /// It moves none.
+    #[default]
+    Nothing,
+    /// From files.
+    Reads,
+    /// To files.
+    Writes,
+}
+
 /// How a file was opened, as far as the steps after it need to know.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Opening {
@@ -186,6 +198,8 @@ pub struct Opening {
     pub parents: Parents,
     /// Transfers as C's buffered files make them: whole blocks of the file's preferred size.
     pub stdio: bool,
+    /// Open for direct I/O where the file system can.
+    pub prefer_direct: bool,
 }
 
 /// What a particular operation needs beside the common operands.
@@ -229,6 +243,10 @@ pub struct Args {
     pub skip_to: Pc,
     /// Which member is taken.
     pub pick: Pick,
+    /// The engine its transfers go through (index into [`Plan::engines`]).
+    pub engine: u8,
+    /// Which way it moves data.
+    pub moves: Moves,
     /// Bytes the step moves.
     pub amount: Amount,
     /// Bytes of the step's only transfer where they are a constant, 0 elsewhere: follows from
@@ -271,6 +289,8 @@ impl Default for Args {
             step_stat: NO_STAT,
             skip_to: 0,
             pick: Pick::Same,
+            engine: 0,
+            moves: Moves::Nothing,
             amount: Amount::Bytes(Draw::Const(0)),
             fixed: 0,
             block: None,
@@ -486,6 +506,20 @@ pub struct EnginePlan {
     pub depth: u32,
     /// Whether files are opened with direct I/O.
     pub direct: Direct,
+    /// Engines to take, in this order, where it is not to be had.
+    pub fallback: Vec<String>,
+}
+
+impl EnginePlan {
+    /// One transfer after the other by plain calls.
+    pub fn sync() -> EnginePlan {
+        EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never, fallback: Vec::new() }
+    }
+
+    /// Whether its transfers are queued, be it one at a time.
+    pub fn has_queue(&self) -> bool {
+        crate::os::engine_facts(&self.name).is_some_and(|facts| facts.max_depth > 1)
+    }
 }
 
 /// Whether files are opened with direct I/O.
@@ -505,8 +539,8 @@ pub enum Direct {
 pub struct Plan {
     /// Threads started; every phase's groups are ranges of them.
     pub workers: u32,
-    /// What moves the data.
-    pub engine: EnginePlan,
+    /// What moves the data: the profile's engine, then those of single phases and steps.
+    pub engines: Vec<EnginePlan>,
     /// How random choices are made.
     pub random: RandomPlan,
     /// File sets; [`SetId`] is an index into them.
@@ -544,11 +578,32 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The engine of the profile as a whole.
+    pub fn engine(&self) -> &EnginePlan {
+        static NONE: std::sync::LazyLock<EnginePlan> = std::sync::LazyLock::new(EnginePlan::sync);
+        self.engines.first().unwrap_or(&NONE)
+    }
+
+    /// The engine a step's transfers go through.
+    pub fn engine_of(&self, args: &Args) -> &EnginePlan {
+        self.engines.get(usize::from(args.engine)).unwrap_or_else(|| self.engine())
+    }
+
+    /// The numbers of the engines that transfers of steps go through, in order; that of the profile
+    /// where no step moves anything.
+    pub fn engines_used(&self) -> Vec<usize> {
+        let uses = |index: &usize| {
+            self.args.iter().any(|args| args.moves != Moves::Nothing && usize::from(args.engine) == *index)
+        };
+        let used: Vec<usize> = (0..self.engines.len()).filter(uses).collect();
+        if used.is_empty() { vec![0] } else { used }
+    }
+
     /// A plan in which nothing happens: one worker, no phase.
     pub fn empty() -> Plan {
         Plan {
             workers: 1,
-            engine: EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never },
+            engines: vec![EnginePlan::sync()],
             random: RandomPlan::default(),
             sets: Vec::new(),
             phases: Vec::new(),

@@ -50,12 +50,6 @@ impl Listing<'_> {
     }
 
     fn header(&mut self) {
-        let EnginePlan { name, depth, direct } = &self.plan.engine;
-        let direct = match direct {
-            Direct::Require => "direct I/O required",
-            Direct::Prefer => "direct I/O preferred",
-            Direct::Never => "through the page cache",
-        };
         let seed = match self.plan.random.seed {
             Some(seed) => format!("seed {seed}"),
             None => "seed of the run".into(),
@@ -67,7 +61,20 @@ impl Listing<'_> {
             }
         };
         self.line(&format!("workers   {}", self.plan.workers));
-        self.line(&format!("engine    {name}, depth {depth}, {direct}"));
+        for (index, engine) in self.plan.engines.iter().enumerate() {
+            let EnginePlan { name, depth, direct, fallback } = engine;
+            let direct = match direct {
+                Direct::Require => "direct I/O required",
+                Direct::Prefer => "direct I/O preferred",
+                Direct::Never => "through the page cache",
+            };
+            let number = if index == 0 { String::new() } else { format!(" {index}") };
+            let or = match fallback.is_empty() {
+                true => String::new(),
+                false => format!(", else {}", fallback.join(", ")),
+            };
+            self.line(&format!("{:<9} {name}{or}, depth {depth}, {direct}", format!("engine{number}")));
+        }
         self.line(&format!("random    {generator}, {seed}"));
         self.line(&format!("transfers up to {}", format_size(self.plan.largest_block)));
     }
@@ -483,8 +490,8 @@ impl Listing<'_> {
                 }
             }
         }
-        if plan.engine.depth > 1 {
-            note(format!("the order in which {} transfers in flight end", plan.engine.depth));
+        if let Some(depth) = plan.engines.iter().map(|engine| engine.depth).max().filter(|depth| *depth > 1) {
+            note(format!("the order in which {depth} transfers in flight end"));
         }
         self.line("");
         self.line("left to the machine");

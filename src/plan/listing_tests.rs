@@ -78,7 +78,8 @@ fn a_plan_with_some_of_everything() {
 #[test]
 fn what_rich_plans_do_not_hold() {
     let mut s = Sketch::new(3);
-    s.plan.engine = EnginePlan { name: "libaio".into(), depth: 64, direct: Direct::Require };
+    s.plan.engines[0] =
+        EnginePlan { name: "libaio".into(), depth: 64, direct: Direct::Require, fallback: vec![] };
     s.plan.random = RandomPlan { generator: Generator::Mt19937 { burn: 10 }, seed: Some(42) };
     let data = s.set("data", 1, Draw::Const(1 << 30), |set| {
         (set.layout, set.kept_open) = (Layout::None, Some(libc::O_RDWR | libc::O_DIRECT));

@@ -363,6 +363,20 @@ fn descriptors(plan: &Plan, walk: &Walk) -> u64 {
     most.saturating_add(OWN_DESCRIPTORS + 1)
 }
 
+/// Bytes of the slots that transfers in flight move from and to.
+fn queue_memory(plan: &Plan, slot: u64) -> u64 {
+    let slots = |(index, engine): (usize, &EnginePlan)| {
+        let uses =
+            |moves| plan.args.iter().any(|args| usize::from(args.engine) == index && args.moves == moves);
+        if !engine.has_queue() || !(uses(Moves::Reads) || uses(Moves::Writes)) {
+            return 0;
+        }
+        let depth = u64::from(engine.depth);
+        depth + if uses(Moves::Writes) { depth.max(DATA_POOL / slot.max(1)) } else { 0 }
+    };
+    plan.engines.iter().enumerate().map(slots).sum::<u64>().saturating_mul(slot)
+}
+
 fn memory(plan: &Plan, members: f64) -> Memory {
     let largest = plan.largest_block.saturating_add(PAGE);
     let on_target = plan.sets.iter().filter(|s| s.count > 0).map(|s| s.data);
@@ -391,6 +405,7 @@ fn memory(plan: &Plan, members: f64) -> Memory {
         let own = if plan.workers > OWN_POOLS { largest } else { largest.max(DATA_POOL + PAGE) };
         buffers = buffers.saturating_add(own);
     }
+    buffers = buffers.saturating_add(queue_memory(plan, largest));
     let in_memory = plan.sets.iter().filter(|s| s.memory).map(|set| {
         let sizes = super::moments::file_sizes(set, &plan.tables);
         (super::moments::draw(set.size, &plan.tables, &sizes).upper.min(9e18) as u64, users(plan, set) as u64)
@@ -449,7 +464,7 @@ fn alignment(plan: &Plan, walk: &Walk) -> Option<Granularity> {
         let Some(set) = plan.sets.get(usize::from(args.set)) else { continue };
         // What must be direct is opened so; what merely should be is tried when it is opened.
         let required = by_flag[usize::from(args.set)];
-        if !(required || plan.engine.direct == Direct::Prefer)
+        if !(required || plan.engine_of(args).direct == Direct::Prefer)
             || set.memory
             || !matches!(verb, "read" | "write" | "append")
         {

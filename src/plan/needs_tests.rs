@@ -208,7 +208,7 @@ fn memory_is_what_buffers_hold() {
 fn alignment_is_the_smallest_step_that_is_direct() {
     let of = |direct, steps: &dyn Fn(&mut Sketch, SetId)| {
         let mut s = Sketch::new(1);
-        s.plan.engine.direct = direct;
+        s.plan.engines[0].direct = direct;
         let flag = if direct == Direct::Require { libc::O_DIRECT } else { 0 };
         let set = s.set("data", 1, Draw::Const(1 << 20), |set| set.kept_open = Some(libc::O_RDWR | flag));
         steps(&mut s, set);

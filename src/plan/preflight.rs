@@ -1,8 +1,9 @@
 //! Holds what a plan needs against what a machine has, before the first byte is written.
 //! Knows numbers on both sides; neither how they were found out nor what is done about it.
 
-use super::instr::{EnginePlan, Plan};
+use super::instr::{Direct, EnginePlan, Plan};
 use super::needs::{Needs, about};
+use crate::os::engine_facts;
 use crate::profile::units::format_size;
 
 /// What the machine and the target have. Where something has no limit, the largest number.
@@ -159,22 +160,45 @@ pub fn check(needs: &Needs, available: &Available) -> Vec<Shortage> {
     short
 }
 
-/// Engines that finish each transfer before the next.
-const WITHOUT_QUEUE: &[&str] = &["sync", "mmap", "sqlite", "nop"];
-
-/// What the plan's engine cannot do, whatever the machine.
+/// What the plan's engines cannot do, whatever the machine.
 pub fn engine_limits(plan: &Plan) -> Vec<Shortage> {
-    let EnginePlan { name, depth, .. } = &plan.engine;
-    if *depth <= 1 || !WITHOUT_QUEUE.contains(&name.as_str()) {
-        return Vec::new();
+    plan.engines.iter().flat_map(engine_limit).collect()
+}
+
+fn engine_limit(engine: &EnginePlan) -> Vec<Shortage> {
+    let EnginePlan { name, depth, direct, fallback } = engine;
+    let mut short = Vec::new();
+    for name in std::iter::once(name).chain(fallback) {
+        let Some(facts) = engine_facts(name) else { continue };
+        let queue = facts.max_depth > 1;
+        // An engine that is a way out without a queue is told to go one at a time.
+        if *depth > facts.max_depth && (queue || !fallback.contains(name)) {
+            let has = match queue {
+                true => format!("at most {}", facts.max_depth),
+                false => "1 at a time".into(),
+            };
+            short.push(Shortage {
+                what: "depth",
+                needs: u64::from(*depth),
+                has: u64::from(facts.max_depth),
+                message: format!("asks for {depth} transfers in flight, engine {name} has {has}"),
+                help: match queue {
+                    true => "use a smaller depth, or more workers".into(),
+                    false => "use engine libaio or io_uring, or `depth: 1` and more workers".into(),
+                },
+            });
+        }
+        if *direct == Direct::Require && !facts.direct {
+            short.push(Shortage {
+                what: "direct",
+                needs: 1,
+                has: 0,
+                message: format!("asks for direct I/O, engine {name} works on the page cache itself"),
+                help: "use another engine, or `direct: never`".into(),
+            });
+        }
     }
-    vec![Shortage {
-        what: "depth",
-        needs: u64::from(*depth),
-        has: 1,
-        message: format!("asks for {depth} transfers in flight, engine {name} has 1 at a time"),
-        help: "use engine libaio or io_uring, or `depth: 1` and more workers".into(),
-    }]
+    short
 }
 
 #[cfg(test)]
@@ -279,7 +303,7 @@ mod tests {
     fn queues_need_an_engine_that_has_one() {
         let with = |name: &str, depth| {
             let mut plan = Sketch::new(1).plan;
-            plan.engine = EnginePlan { name: name.into(), depth, direct: Direct::Never };
+            plan.engines[0] = EnginePlan { name: name.into(), depth, ..EnginePlan::sync() };
             engine_limits(&plan)
         };
         for engine in ["sync", "mmap", "sqlite"] {
@@ -292,5 +316,26 @@ mod tests {
         }
         assert_eq!(with("libaio", 64), []);
         assert_eq!(with("io_uring", 64), []);
+        assert_eq!(
+            with("io_uring", 40_000)[0].message,
+            "asks for 40000 transfers in flight, engine io_uring has at most 32768"
+        );
+    }
+
+    #[test]
+    fn a_mapping_is_never_direct() {
+        let mut plan = Sketch::new(1).plan;
+        plan.engines[0] = EnginePlan { name: "mmap".into(), direct: Direct::Require, ..EnginePlan::sync() };
+        assert_eq!(
+            engine_limits(&plan)[0].message,
+            "asks for direct I/O, engine mmap works on the page cache itself"
+        );
+        plan.engines[0] = EnginePlan {
+            name: "io_uring".into(),
+            depth: 8,
+            fallback: vec!["sync".into()],
+            ..EnginePlan::sync()
+        };
+        assert_eq!(engine_limits(&plan), [], "the way out goes one at a time");
     }
 }

@@ -137,6 +137,8 @@ pub struct SetPlan {
     /// Flags of the files that stay open for steps that name the set without opening it; `None`
     /// where no step does.
     pub kept_open: Option<i32>,
+    /// They are open for direct I/O where the file system can.
+    pub prefer_direct: bool,
     /// What follows when there is no member to take.
     pub empty: Guard,
     /// What follows when there is no slot for another member.

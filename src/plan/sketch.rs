@@ -21,7 +21,7 @@ impl Sketch {
     pub fn new(workers: u32) -> Sketch {
         let plan = Plan {
             workers,
-            engine: EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never },
+            engines: vec![EnginePlan::sync()],
             random: RandomPlan::default(),
             sets: vec![],
             phases: vec![],
@@ -69,6 +69,7 @@ impl Sketch {
             layout: Layout::Written,
             memory: false,
             kept_open: None,
+            prefer_direct: false,
             empty: Guard::Error,
             full: Guard::Error,
             no_room: Guard::Error,

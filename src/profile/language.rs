@@ -39,6 +39,9 @@ impl What {
 /// own overhead.
 pub const ENGINES: &[&str] = &["sync", "libaio", "io_uring", "mmap", "sqlite", "nop"];
 
+/// How an engine is asked for.
+pub const ENGINE_KIND: Kind = Kind::OneOf(&[Choice(ENGINES), Kind::Map(ENGINE)]);
+
 /// The types of parameters.
 pub const TYPES: &[&str] =
     &["count", "size", "duration", "percent", "bool", "text", "choice", "choices", "file", "distribution"];
@@ -72,7 +75,7 @@ pub const PROFILE: &[Field] = &[
     ),
     Field::new(
         "engine",
-        Kind::OneOf(&[Choice(ENGINES), Kind::Map(ENGINE)]),
+        ENGINE_KIND,
         "how reads and writes are handed to the system; `\"null\"` (in quotes) moves nothing and so measures this program's own overhead",
     ),
     Field::new("workers", Count, "threads that perform the steps side by side"),
@@ -227,6 +230,7 @@ pub const PHASE: &[Field] = looped![
     Field::required("phase", Name, "name of the phase"),
     Field::new("steps", Kind::Steps, "what each worker does"),
     Field::new("groups", Kind::MapOf(&Kind::Map(GROUP)), "different steps side by side"),
+    Field::new("engine", ENGINE_KIND, "the engine of its reads and writes, instead of the profile's"),
     Field::new("when", Expression, "whether the phase takes place"),
     Field::new("measured", Bool, "false: nothing of it is reported"),
 ];

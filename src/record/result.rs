@@ -171,6 +171,21 @@ pub enum Directness {
     Unknown,
 }
 
+/// What became of the queues of all workers together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct QueueUse {
+    /// Whether files were registered with the kernel.
+    pub registered_files: bool,
+    /// Whether the memory of transfers was registered with the kernel.
+    pub registered_buffers: bool,
+    /// Calls that handed transfers to the kernel.
+    pub submissions: u64,
+    /// Calls and transfers repeated because of EAGAIN, EBUSY or EINTR.
+    pub retries: u64,
+}
+
 /// What was really in force, as far as it could be found out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -182,8 +197,12 @@ pub struct Effective {
     pub cache: Option<String>,
     /// How test files were laid out: `written`, `fallocated`, `holes`.
     pub layout: Option<String>,
-    /// Transfers in flight on average.
+    /// The engines that transfers went through.
+    pub engine: Option<String>,
+    /// Transfers in flight on average, when one of them was queued.
     pub depth: Option<f64>,
+    /// The queues; absent without any.
+    pub queue: Option<QueueUse>,
     /// Bytes the operations read.
     pub application_read_bytes: Option<u64>,
     /// Bytes the operations wrote.

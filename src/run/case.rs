@@ -8,16 +8,17 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use super::engines::Chosen;
 use super::progress::{Progress, TICK};
 use super::stop::Stop;
-use super::{numbers, reason};
-use crate::os::Os;
+use super::{engines, numbers, reason};
 use crate::os::linux::engine::Null;
 use crate::os::linux::resolve::Resolver;
 use crate::os::linux::{Clock, Context, Linux, RunDir};
+use crate::os::{Errno, Os};
 use crate::plan::instr::{Direct, Layout, Plan};
 use crate::profile::suite::Cache;
-use crate::record::{Directness, Effective, NoResult, Reason};
+use crate::record::{Directness, Effective, NoResult, QueueUse, Reason};
 use crate::vm::random::StreamKey;
 use crate::vm::shared::{Shared, lock};
 use crate::vm::team::{self, TeamOptions, TeamRun, Watcher};
@@ -70,8 +71,32 @@ pub struct Counted {
     pub effective: Effective,
 }
 
-/// Runs it. A request to stop ends it early and cleans up.
+/// Runs it, with the first of the engines asked for that the machine gives. A request to stop ends
+/// it early and cleans up.
 pub fn run(job: &Job, stop: &Stop, progress: &Progress) -> Done {
+    let mut chosen = Chosen::first(job.plan);
+    loop {
+        let engines = match chosen {
+            Ok(engines) => engines,
+            Err(missed) => return Done { outcome: Err(missed), kept: None, trouble: None },
+        };
+        match attempt(&Job { plan: &engines.plan, ..*job }, &engines, stop, progress) {
+            Attempt::Done(done) => return done,
+            Attempt::Refused(index, errno) => {
+                chosen = engines.next(job.plan, usize::from(index), errno);
+            }
+        }
+    }
+}
+
+/// What came of one set of engines.
+enum Attempt {
+    Done(Done),
+    /// The engine of this number could not have its queue; nothing was done yet.
+    Refused(u8, Errno),
+}
+
+fn attempt(job: &Job, engines: &Chosen, stop: &Stop, progress: &Progress) -> Attempt {
     let began = Instant::now();
     let (mut kept, mut trouble) = (None, None);
     let directory = match RunDir::create(job.target, shortened(job.run_name)) {
@@ -82,11 +107,12 @@ pub fn run(job: &Job, stop: &Stop, progress: &Progress) -> Done {
                 .raw_os_error()
                 .and_then(|number| crate::os::errno::name(crate::os::Errno(number)))
                 .map(str::to_string);
-            return Done { outcome: Err(Box::new((NoResult::Failed, why))), kept, trouble };
+            return Attempt::Done(Done { outcome: Err(Box::new((NoResult::Failed, why))), kept, trouble });
         }
     };
-    let outcome = in_directory(job, &directory, stop, progress);
-    if job.keep {
+    let outcome = in_directory(job, engines, &directory, stop, progress);
+    let refused = outcome.as_ref().ok().and_then(|counted| counted.team.refused);
+    if job.keep && refused.is_none() {
         match directory.keep() {
             Ok(path) => kept = Some(path.display().to_string()),
             Err(error) => trouble = Some(format!("keeping the run directory: {error}")),
@@ -99,11 +125,20 @@ pub fn run(job: &Job, stop: &Stop, progress: &Progress) -> Done {
                 Some(format!("could not remove all of {}: {first}; see `ioscore clean`", path.display()));
         }
     }
+    if let Some((index, errno)) = refused {
+        return Attempt::Refused(index, errno);
+    }
     let outcome = outcome.map(|counted| Counted { elapsed_s: began.elapsed().as_secs_f64(), ..counted });
-    Done { outcome, kept, trouble }
+    Attempt::Done(Done { outcome, kept, trouble })
 }
 
-fn in_directory(job: &Job, directory: &RunDir, stop: &Stop, progress: &Progress) -> Result<Counted, Missed> {
+fn in_directory(
+    job: &Job,
+    engines: &Chosen,
+    directory: &RunDir,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<Counted, Missed> {
     let root = directory.root_owned().map_err(|error| {
         Box::new((NoResult::Failed, Reason::new(format!("opening the run directory again: {error}"))))
     })?;
@@ -121,9 +156,13 @@ fn in_directory(job: &Job, directory: &RunDir, stop: &Stop, progress: &Progress)
         let leader = thread.spawn_scoped(scope, move || {
             // Dropped with the thread, also when it panics: the watcher wakes up either way.
             let _done = done;
-            match job.plan.engine.name.as_str() {
-                "nop" => team::run(job.plan, shared, |_| Linux::with_engine(context, Null), options, eyes),
-                _ => team::run(job.plan, shared, |_| Linux::new(context), options, eyes),
+            // The two engines whose own work is next to nothing have programs of their own.
+            if engines.all("nop") {
+                team::run(job.plan, shared, |_| Linux::with_engine(context, Null), options, eyes)
+            } else if engines.all("sync") {
+                team::run(job.plan, shared, |_| Linux::new(context), options, eyes)
+            } else {
+                team::run(job.plan, shared, |_| Linux::with_engine(context, engines.make()), options, eyes)
             }
         });
         let leader = leader.map_err(no_thread)?;
@@ -138,6 +177,9 @@ fn in_directory(job: &Job, directory: &RunDir, stop: &Stop, progress: &Progress)
         let failed = || Reason::new("the program itself failed; please report this as a bug");
         leader.join().map_err(|_| Missed::new((NoResult::Failed, failed())))
     })?;
+    if team.refused.is_some() {
+        return Ok(Counted { team, epoch_ns, elapsed_s: 0.0, effective: Effective::default() });
+    }
     if let Some((worker, fault)) = &team.fault {
         return Err(Box::new(reason::of_fault(job.plan, *worker, fault)));
     }
@@ -145,7 +187,8 @@ fn in_directory(job: &Job, directory: &RunDir, stop: &Stop, progress: &Progress)
         return Err(Box::new((NoResult::Interrupted, Reason::new("interrupted while it ran"))));
     }
     let cache = lock(&eyes.cache).take();
-    let effective = effective(job.plan, &team, &context, cache);
+    let mut effective = effective(job.plan, &team, &context, cache);
+    effective.fallbacks.splice(0..0, engines.notes.iter().cloned());
     Ok(Counted { team, epoch_ns, elapsed_s: 0.0, effective })
 }
 
@@ -207,14 +250,25 @@ fn effective(plan: &Plan, team: &TeamRun, context: &Context, cache: Option<Strin
         fallbacks.push("unshare(CLONE_FILES) is refused: workers share one descriptor table".to_string());
     }
     let direct_flag = |flags: i32| flags & libc::O_DIRECT != 0;
-    let direct = plan.engine.direct != Direct::Never
+    let used: Vec<_> = plan.engines_used().into_iter().filter_map(|index| plan.engines.get(index)).collect();
+    let direct = used.iter().any(|engine| engine.direct != Direct::Never)
         || plan.args.iter().any(|args| direct_flag(args.opening.flags))
         || plan.sets.iter().any(|set| set.kept_open.is_some_and(direct_flag));
+    if let Some((call, errno)) = team.refused_direct {
+        fallbacks
+            .push(format!("direct I/O was refused by the first {call} ({errno}): buffered from there on"));
+    }
+    let direct = direct && team.refused_direct.is_none();
+    for note in team.queues.iter().flat_map(|queue| &queue.notes) {
+        if !fallbacks.contains(note) {
+            fallbacks.push(note.clone());
+        }
+    }
     let layouts = plan.sets.iter().filter(|set| set.count > 0 && !set.memory);
     let mut layouts: Vec<&str> = layouts
         .map(|set| match set.layout {
             // The engine that does nothing lays out nothing either.
-            Layout::Written if plan.engine.name == "nop" => "empty",
+            Layout::Written if plan.engines.iter().all(|engine| engine.name == "nop") => "empty",
             Layout::Written => "written",
             Layout::Fallocated => "fallocated",
             Layout::None => "holes",
@@ -226,12 +280,33 @@ fn effective(plan: &Plan, team: &TeamRun, context: &Context, cache: Option<Strin
         // Whether the flag had an effect is for others to find out.
         direct: Some(if direct { Directness::Unknown } else { Directness::Buffered }),
         cache,
+        engine: Some(engines::names(plan)),
+        depth: depth(team),
+        queue: queue_use(team),
         layout: (!layouts.is_empty()).then(|| layouts.join(", ")),
         application_read_bytes: Some(read),
         application_written_bytes: Some(written),
         fallbacks,
         ..Effective::default()
     }
+}
+
+/// Transfers in flight on average, when one of them was queued.
+fn depth(team: &TeamRun) -> Option<f64> {
+    let all = team.phases.iter().flat_map(|phase| &phase.workers).map(|worker| worker.depth);
+    let (queued, sum) = all.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+    (queued > 0).then(|| sum as f64 / queued as f64)
+}
+
+/// The queues of all workers together.
+fn queue_use(team: &TeamRun) -> Option<QueueUse> {
+    let all = &team.queues;
+    (!all.is_empty()).then(|| QueueUse {
+        registered_files: all.iter().all(|queue| queue.registered_files),
+        registered_buffers: all.iter().all(|queue| queue.registered_buffers),
+        submissions: all.iter().map(|queue| queue.submissions).sum(),
+        retries: all.iter().map(|queue| queue.retries).sum(),
+    })
 }
 
 /// The beginning of a name that is short enough for a directory.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
+use super::engines;
 use super::numbers::{self, Numbers};
 use crate::plan::hash::plan_hash;
 use crate::plan::instr::Plan;
@@ -17,8 +18,8 @@ use crate::profile::results::{self, MetricSpec};
 use crate::profile::suite::{Cache, PlannedCase, Runs};
 use crate::record;
 
-/// The engines this version has.
-const ENGINES: [&str; 2] = ["sync", "nop"];
+/// Engines that have a name and are not part of this version.
+const MISSING: [&str; 1] = ["sqlite"];
 
 /// A case with everything that is needed to run it.
 #[derive(Clone, Debug)]
@@ -59,7 +60,7 @@ pub fn one(planned: PlannedCase) -> Result<Prepared, Vec<Diagnostic>> {
     };
     let specs = live(specs, &bound);
     let engine = engine(&bound.body);
-    let missing = !ENGINES.contains(&engine.as_str());
+    let missing = MISSING.contains(&engine.as_str());
     let plan = match lower(&bound) {
         // What is wrong may only be wrong because the engine is not known here.
         _ if missing => Err(format!("engine {engine} is not part of this version")),
@@ -72,6 +73,7 @@ pub fn one(planned: PlannedCase) -> Result<Prepared, Vec<Diagnostic>> {
             return Err(problems);
         }
     }
+    let engine = plan.as_deref().map_or(engine, engines::names);
     let about = about(&bound, &specs, plan.as_deref().ok(), engine);
     Ok(Prepared { bound, runs, cache, specs, plan, about })
 }

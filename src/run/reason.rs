@@ -112,7 +112,7 @@ fn name(number: Errno) -> String {
 /// Whether an operation works on a file opened for direct I/O.
 fn is_direct(plan: &Plan, args: &Args) -> bool {
     let direct = |flags: i32| flags & libc::O_DIRECT != 0;
-    if direct(args.opening.flags) || plan.engine.direct != crate::plan::instr::Direct::Never {
+    if direct(args.opening.flags) || plan.engine_of(args).direct != crate::plan::instr::Direct::Never {
         return true;
     }
     if args.set == NO_SET {

@@ -79,14 +79,14 @@ impl Repeats {
     }
 
     /// Puts the outcome into the row; with what makes it doubtful, where something does.
-    pub fn settle(self, row: &mut Row, engine: &str, doubts: Vec<Finding>) {
+    pub fn settle(self, row: &mut Row, doubts: Vec<Finding>) {
         if let Some((outcome, reason)) = self.failed {
             row.no_result(outcome, reason);
             return;
         }
         let effective = self.done.first().map(|run| run.effective.clone()).unwrap_or_default();
         row.measured(Measured {
-            engine: Some(engine.to_string()),
+            engine: effective.engine.clone(),
             effective,
             verdict: (!doubts.is_empty()).then(|| Verdict::of(doubts)),
             runs: self.done,
@@ -157,7 +157,7 @@ mod tests {
         repeats.fail(NoResult::Failed, Reason::new("fsync: EIO"));
         assert!(matches!(repeats.decision(None), Decision::Enough(_)));
         let mut row = Row::planned(crate::record::Case::default());
-        repeats.settle(&mut row, "sync", Vec::new());
+        repeats.settle(&mut row, Vec::new());
         assert!(!row.is_ok() && row.runs().is_empty());
     }
 }

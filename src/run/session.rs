@@ -190,9 +190,8 @@ fn one_case(
             repeats.fail(NoResult::Interrupted, Reason::new("interrupted between its repeats"));
         }
         let Some(mut row) = lane.store.record().rows.get(at).cloned() else { continue };
-        let engine = case.plan.as_ref().map_or("sync", |plan| plan.engine.name.as_str());
         let doubts = lane.side.judged.get(at).map(|judged| judged.doubts.clone()).unwrap_or_default();
-        repeats.settle(&mut row, engine, doubts);
+        repeats.settle(&mut row, doubts);
         let line = format!("{}: {}", label(lane, case, at, cases, several), outcome(&row, started.elapsed()));
         let saved = lane.store.set_row(at, row);
         progress.end(&line);

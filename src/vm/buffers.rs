@@ -203,6 +203,58 @@ impl Buffers {
         }
     }
 
+    /// Makes the first `len` bytes of a slot of a queue hold what is to be written. What does not
+    /// change from one write to the next stays in place, as `filled` remembers.
+    #[inline]
+    pub fn fill(
+        &mut self,
+        memory: &mut [u8],
+        len: usize,
+        recipe: Recipe,
+        slot: u32,
+        filled: Option<&mut Option<Recipe>>,
+    ) {
+        let known = filled.as_ref().is_some_and(|filled| **filled == Some(recipe));
+        if !known {
+            self.fill_whole(memory, recipe, slot);
+            if let Some(filled) = filled {
+                *filled = Some(recipe);
+            }
+        }
+        let Some(memory) = memory.get_mut(..len) else { return };
+        match recipe {
+            Recipe::Random => self.fresh = renew(memory, self.seed, self.fresh),
+            Recipe::Mixed { .. } | Recipe::Read => memory.copy_from_slice(self.data(recipe, len)),
+            Recipe::Zero | Recipe::Byte(_) | Recipe::Text => {}
+        }
+    }
+
+    /// What a slot holds for all writes of one recipe.
+    #[cold]
+    fn fill_whole(&mut self, memory: &mut [u8], recipe: Recipe, slot: u32) {
+        match recipe {
+            Recipe::Zero => memory.fill(0),
+            Recipe::Byte(value) => memory.fill(value),
+            Recipe::Text => {
+                let len = memory.len().min(self.largest);
+                memory[..len].copy_from_slice(self.data(recipe, len));
+            }
+            Recipe::Random => {
+                // Every slot begins elsewhere in the pool.
+                let source = self.shared.bytes();
+                let mut from = slot as usize * memory.len() % self.shared.len;
+                let mut rest = memory;
+                while !rest.is_empty() {
+                    let part = rest.len().min(self.shared.len - from);
+                    let (now, later) = rest.split_at_mut(part);
+                    now.copy_from_slice(source.slice(from, part));
+                    (rest, from) = (later, 0);
+                }
+            }
+            Recipe::Mixed { .. } | Recipe::Read => {}
+        }
+    }
+
     /// Where the next `len` bytes of the pool begin: every transfer takes another part.
     #[inline]
     fn take(&mut self, len: usize) -> usize {

@@ -45,6 +45,18 @@ pub fn run<O: Os>(
                     pc += 1;
                     continue;
                 }
+                if step.care {
+                    match worker.make_way(step.args, step.queues) {
+                        Flow::Next => {}
+                        other => match leave(worker, step.args, other, end) {
+                            Some(to) => {
+                                pc = to;
+                                continue;
+                            }
+                            None => return Err(Stopped),
+                        },
+                    }
+                }
                 let claims = worker.counts_operations && counted[usize::from(op)];
                 if claims && !worker.may_go_on(ClaimUnit::Operations, 0) {
                     pc = way_out(worker, end);
@@ -96,6 +108,7 @@ pub fn run<O: Os>(
                 };
             }
             Instr::LoopEnd { id } => {
+                settle(worker)?;
                 end_loop(worker, id);
                 pc += 1;
             }
@@ -105,6 +118,7 @@ pub fn run<O: Os>(
                 pc += 1;
             }
             Instr::BlockEnd { block, stat } => {
+                settle(worker)?;
                 let start = worker.blocks[usize::from(block)];
                 worker.finish_whole(stat, start, 0, 0);
                 pc += 1;
@@ -124,11 +138,20 @@ pub fn run<O: Os>(
                 };
             }
             Instr::Pace { id } => {
-                pace(worker, plan, id);
+                pace(worker, plan, id)?;
                 pc += 1;
             }
             Instr::End => break,
         }
+    }
+    settle(worker)
+}
+
+/// Waits for what is in flight, so that what comes after does not run beside it.
+#[inline]
+fn settle<O: Os>(worker: &mut Worker<O>) -> Result<(), Stopped> {
+    if worker.queue.is_busy() && worker.drain() == Flow::Fault {
+        return Err(Stopped);
     }
     Ok(())
 }
@@ -379,7 +402,7 @@ fn next_member<O: Os>(worker: &mut Worker<O>, id: u16, set: SetId) -> bool {
 }
 
 /// Waits until the next iteration is due.
-fn pace<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) {
+fn pace<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Result<(), Stopped> {
     let pace = &plan.paces[usize::from(id)];
     let state = worker.paces[usize::from(id)];
     let moved = worker.moved_bytes - state.bytes.min(worker.moved_bytes);
@@ -397,7 +420,14 @@ fn pace<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) {
     let due = if pace.debt { due } else { due.max(worker.now) };
     worker.paces[usize::from(id)].due = due;
     worker.paces[usize::from(id)].bytes = worker.moved_bytes;
+    // Instead of sleeping while transfers are in flight, one of them is waited for.
+    while due > worker.now && worker.queue.is_busy() && !worker.is_over() {
+        if worker.reap(1) == Flow::Fault {
+            return Err(Stopped);
+        }
+    }
     if due > worker.now {
         worker.pause_until(due);
     }
+    Ok(())
 }

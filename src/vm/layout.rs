@@ -5,7 +5,7 @@ use super::fault::Fault;
 use super::hand::{CLOSED, OpenFile};
 use super::random::Purpose;
 use super::worker::Worker;
-use crate::os::{Call, Errno, Fd, Os, Recipe, Space, Submitted, Transfer};
+use crate::os::{Call, Errno, Fd, Os, Recipe, Space};
 use crate::plan::instr::*;
 
 /// Bytes a layout write moves at once.
@@ -162,18 +162,9 @@ impl<O: Os> Worker<O> {
             let len = block.min(size - at) as usize;
             let bytes =
                 if O::BYTES { self.buffers.data(data, len) } else { self.buffers.data(Recipe::Zero, len) };
-            let transfer = Transfer { fd, offset: Some(at), len, token: 0 };
-            match self.os.submit_write(transfer, bytes, data) {
-                Submitted::Done(Ok(0)) => return Err(Errno(libc::EIO)),
-                Submitted::Done(Ok(n)) => at += n as u64,
-                Submitted::Done(Err(errno)) => return Err(errno),
-                Submitted::Queued | Submitted::Busy => {
-                    let mut done = Vec::new();
-                    self.os.reap(1, &mut done)?;
-                    for completion in done {
-                        at += completion.result? as u64;
-                    }
-                }
+            match self.os.write(fd, Some(at), bytes, data)? {
+                0 => return Err(Errno(libc::EIO)),
+                n => at += n as u64,
             }
         }
         Ok(())
@@ -234,7 +225,7 @@ impl<O: Os> Worker<O> {
                 };
                 let facts = self.name_facts(id, &member);
                 let dir = self.path_in(id, member.dir, Some((set.file_name, facts)));
-                let opened = self.with_path(|os, path| os.open(dir, path, flags, 0o644));
+                let opened = self.open_path(dir, flags, 0o644, set.prefer_direct);
                 let path = self.take_path();
                 if let Some(fd) = self.check_layout("open", &path, opened, None)? {
                     let positional = true;

@@ -3,6 +3,7 @@
 
 pub mod buffers;
 pub mod claims;
+pub mod direct;
 pub mod draw;
 pub mod fault;
 pub mod hand;
@@ -12,6 +13,7 @@ pub mod mt19937;
 pub mod names;
 mod paths;
 pub mod pool;
+pub mod queue;
 pub mod random;
 pub mod shared;
 pub mod stat;

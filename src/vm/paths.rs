@@ -29,6 +29,19 @@ impl<O: Os> Worker<O> {
         self.path_in(set, file.member.dir, Some((self.plan.sets[usize::from(set)].file_name, facts)))
     }
 
+    /// [`Worker::member_path`] of the file that a descriptor stands for, where the set keeps it open.
+    pub fn member_path_of(&mut self, set: SetId, fd: Fd) -> Fd {
+        let hand = &self.hands[usize::from(set)];
+        match hand.kept.iter().find(|file| file.fd == fd && hand.file.fd != fd) {
+            Some(file) => {
+                let member = file.member;
+                let facts = self.name_facts(set, &member);
+                self.path_in(set, member.dir, Some((self.plan.sets[usize::from(set)].file_name, facts)))
+            }
+            None => self.member_path(set),
+        }
+    }
+
     /// What the name of a member is made from.
     pub fn name_facts(&self, set: SetId, member: &Member) -> NameFacts {
         NameFacts {

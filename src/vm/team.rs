@@ -12,7 +12,7 @@ use super::shared::{Gate, Shared, lock};
 use super::stat::Stat;
 use super::worker::Worker;
 use crate::measure::series::Interval;
-use crate::os::{Nanos, Os};
+use crate::os::{Errno, Nanos, Os, PLAIN, QueueState};
 use crate::plan::instr::*;
 
 /// Stack of a worker thread in bytes: nothing in the interpreter recurses.
@@ -39,6 +39,8 @@ pub struct WorkerPhase {
     pub lag: Nanos,
     /// Its numbers by interval; empty where none are kept.
     pub intervals: Vec<Interval>,
+    /// Transfers queued, and the sum over them of how many were then in flight.
+    pub depth: (u64, u64),
 }
 
 /// One execution of a phase.
@@ -65,6 +67,12 @@ pub struct TeamRun {
     pub aborted: bool,
     /// Whether every worker got a descriptor table of its own.
     pub own_tables: bool,
+    /// An engine that could not have its queue, by its number in the plan, and why.
+    pub refused: Option<(u8, Errno)>,
+    /// What became of each worker's queues.
+    pub queues: Vec<QueueState>,
+    /// The call that refused direct I/O where it was preferred, and why.
+    pub refused_direct: Option<(&'static str, Errno)>,
 }
 
 /// What the workers are told to do next.
@@ -102,6 +110,9 @@ struct Meeting {
     runs: Mutex<Vec<PhaseRun>>,
     released: AtomicU64,
     fault: Mutex<Option<(u32, Fault)>>,
+    refused: Mutex<Option<(u8, Errno)>>,
+    queues: Mutex<Vec<QueueState>>,
+    refused_direct: Mutex<Option<(&'static str, Errno)>>,
 }
 
 /// Runs a plan with one machine a worker. Returns when every thread is gone.
@@ -117,6 +128,9 @@ pub fn run<O: Os>(
         runs: Mutex::new(Vec::new()),
         released: AtomicU64::new(0),
         fault: Mutex::new(None),
+        refused: Mutex::new(None),
+        queues: Mutex::new(Vec::new()),
+        refused_direct: Mutex::new(None),
     };
     let own_tables = Mutex::new(true);
     std::thread::scope(|scope| {
@@ -171,6 +185,9 @@ pub fn run<O: Os>(
         fault: meeting.fault.into_inner().unwrap_or_default(),
         aborted: shared.aborted(),
         own_tables: own_tables.into_inner().unwrap_or(false),
+        refused: meeting.refused.into_inner().unwrap_or_default(),
+        queues: meeting.queues.into_inner().unwrap_or_default(),
+        refused_direct: meeting.refused_direct.into_inner().unwrap_or_default(),
     }
 }
 
@@ -189,7 +206,8 @@ fn plain_fault(call: &'static str, message: String) -> Fault {
 
 /// The leader's part: order after order.
 fn lead(plan: &Plan, shared: &Shared, meeting: &Meeting, watcher: &dyn Watcher) {
-    // Layout: everyone has made their files, then everyone has opened what is kept.
+    // Everyone has their queues, has made their files, has opened what is kept.
+    shared.gate.meet(|| {});
     shared.gate.meet(|| {});
     shared.gate.meet(|| {});
     watcher.laid_out();
@@ -294,9 +312,18 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
         }
         shared.abort();
     };
-    if let Err(fault) = worker.lay_out() {
+    if let Err(refused) = worker.open_queues() {
+        lock(&meeting.refused).get_or_insert(refused);
+        shared.abort();
+    }
+    shared.gate.meet(|| {});
+    worker.os.use_engine(PLAIN);
+    if !shared.aborted()
+        && let Err(fault) = worker.lay_out()
+    {
         fail(worker.id, fault);
     }
+    worker.os.use_engine(worker.engine);
     shared.gate.meet(|| {});
     for set in 0..plan.sets.len() {
         worker.pin(set as SetId);
@@ -335,6 +362,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
             worker.follows = !group.ends_phase && enders(&plan, phase_id) > 0;
             worker.leads = group.ends_phase;
             if interp::run(&mut worker, &plan, &group.code, &steps).is_err() {
+                worker.abandon_queue();
                 let fault = worker.fault.take().map_or_else(|| plain_fault("step", String::new()), |f| *f);
                 fail(worker.id, fault);
             }
@@ -363,6 +391,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
                 excluded: worker.excluded_before_end(),
                 lag: worker.lag,
                 intervals: worker.take_intervals(),
+                depth: worker.depth(),
                 stats: std::mem::take(&mut worker.stats),
             };
             let mut runs = lock(&meeting.runs);
@@ -376,6 +405,12 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
             }
         }
         shared.gate.meet(|| {});
+    }
+    if worker.has_queues() {
+        lock(&meeting.queues).push(worker.os.queue_state());
+    }
+    if let Some(refused) = worker.refused_direct {
+        lock(&meeting.refused_direct).get_or_insert(refused);
     }
     worker.close_all();
 }

@@ -11,6 +11,7 @@ use super::draw::{self, FileFacts, RankCache};
 use super::fault::{Fault, Flow};
 use super::hand::{CLOSED, Hand};
 use super::pool::{NONE, Pool};
+use super::queue::Queue;
 use super::random::{Purpose, StreamKey, Streams};
 use super::shared::Shared;
 use super::stat::Stat;
@@ -170,6 +171,16 @@ pub struct Worker<O: Os> {
     /// The last choice found files, every one of them in another worker's hand.
     pub(super) all_held: bool,
     reported: (u64, u64),
+    /// Transfers in flight, of the engine in use.
+    pub queue: Queue,
+    /// Those of the other engines.
+    pub(super) queues: Vec<Queue>,
+    /// The engine in use (index into [`Plan::engines`]).
+    pub engine: u8,
+    /// The transfers that end now are over after the window.
+    pub(super) late: bool,
+    /// Why files that should be open for direct I/O are not.
+    pub refused_direct: Option<(&'static str, Errno)>,
     /// Statistics and contents of the buffered step that wrote last.
     pub last_stdio: (StatId, crate::os::Recipe),
     /// Fills of memory sets, by set.
@@ -259,6 +270,11 @@ impl<O: Os> Worker<O> {
             fault: None,
             all_held: false,
             reported: (0, 0),
+            queue: Queue::default(),
+            queues: Vec::new(),
+            engine: 0,
+            late: false,
+            refused_direct: None,
             last_stdio: (NO_STAT, crate::os::Recipe::Zero),
             memory: plan.sets.iter().map(|_| None).collect(),
             plan,
@@ -290,6 +306,7 @@ impl<O: Os> Worker<O> {
         self.now = start;
         self.intervals = phase.measured.then(|| Intervals::new(start, SECOND));
         self.tick_at = start + TICK;
+        self.forget_depth();
         self.schedule_event();
     }
 
@@ -328,7 +345,7 @@ impl<O: Os> Worker<O> {
     /// count.
     #[cold]
     #[inline(never)]
-    fn event(&mut self, t: Nanos) -> bool {
+    pub(super) fn event(&mut self, t: Nanos) -> bool {
         if self.ramp_until != 0 && t >= self.ramp_until && self.window_end != Nanos::MAX {
             self.open_window(self.ramp_until);
         }
@@ -381,6 +398,7 @@ impl<O: Os> Worker<O> {
         self.intervals = self.intervals.take().map(|_| Intervals::new(at, SECOND));
         self.ramp_until = 0;
         (self.excluded, self.excluded_before, self.excluded_since) = (0, 0, 0);
+        self.forget_depth();
     }
 
     /// Forgets what was counted if the measured part never began.
@@ -442,7 +460,7 @@ impl<O: Os> Worker<O> {
     }
 
     /// What an operation that is not measured took.
-    fn exclude(&mut self, latency: Nanos) {
+    pub(super) fn exclude(&mut self, latency: Nanos) {
         if self.excluded_since != self.last_end {
             self.excluded_since = self.last_end;
             self.excluded_before = self.excluded;

@@ -201,6 +201,20 @@ pub fn lock(fd: Fd, kind: Lock, offset: u64, len: u64) -> Call<()> {
     retry(|| done(unsafe { libc::fcntl(fd, libc::F_SETLKW, &range) }))
 }
 
+/// Clears `O_DIRECT` of an open file; false where it is not set.
+pub fn make_buffered(fd: Fd) -> Call<bool> {
+    // SAFETY: the call reads flags of a descriptor and takes no address.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    if flags < 0 {
+        return Err(last());
+    }
+    if flags & libc::O_DIRECT == 0 {
+        return Ok(false);
+    }
+    // SAFETY: the call sets flags of a descriptor and takes no address.
+    done(unsafe { libc::fcntl(fd, libc::F_SETFL, flags & !libc::O_DIRECT) }).map(|()| true)
+}
+
 /// `fsetxattr`, whether the attribute is there or not.
 pub fn set_xattr(fd: Fd, name: &CStr, data: &[u8]) -> Call<()> {
     // SAFETY: name ends in NUL, data is a borrowed slice of the length given.

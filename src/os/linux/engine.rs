@@ -4,18 +4,48 @@
 //! descriptors, offsets and buffers; names, flags and time are not its business.
 
 use super::data;
-use crate::os::machine::{Call, Capabilities, Completion, Submitted, Transfer};
+use crate::os::machine::{Call, Capabilities, Completion, Errno, Fd, QueueState, Transfer};
 
-/// What moves data for a [`super::Linux`].
+/// What moves data for a [`super::Linux`]. Without a queue of its own an engine leaves the second
+/// half as it is.
 pub trait Engine: Send + 'static {
-    /// Begins a read, or does it; `buffer.len()` is `transfer.len`.
-    fn submit_read(&mut self, transfer: Transfer, buffer: &mut [u8]) -> Submitted;
-    /// Begins a write, or does it; `data.len()` is `transfer.len`.
-    fn submit_write(&mut self, transfer: Transfer, data: &[u8]) -> Submitted;
-    /// Takes finished transfers, waiting for at least `at_least` of those in flight.
-    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()>;
+    /// Reads at an offset, or at the file's own position; over when it returns.
+    fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize>;
+    /// Writes at an offset, or at the file's own position; over when it returns.
+    fn write(&mut self, fd: Fd, offset: Option<u64>, data: &[u8]) -> Call<usize>;
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
+    /// The descriptor is about to be closed, and its number may come back for another file.
+    #[inline]
+    fn closing(&mut self, _fd: Fd) {}
+    /// The file's size was changed by other means than a write.
+    #[inline]
+    fn resized(&mut self, _fd: Fd) {}
+    /// The engine that further transfers go through, where this one holds several.
+    #[inline]
+    fn use_engine(&mut self, _engine: u8) {}
+
+    /// Makes a queue of so many transfers in flight, with so many slots of `len` bytes each.
+    fn open_queue(&mut self, _depth: u32, _slots: u32, _len: usize) -> Call<()> {
+        Err(Errno(libc::EOPNOTSUPP))
+    }
+    /// The memory of a slot that is not in flight.
+    fn slot(&mut self, _slot: u32) -> &mut [u8] {
+        &mut []
+    }
+    /// Puts a transfer into the batch.
+    fn queue(&mut self, _transfer: Transfer) -> Call<()> {
+        Err(Errno(libc::EOPNOTSUPP))
+    }
+    /// Hands the batch over, waits for at least `at_least` of those in flight, takes all that have
+    /// ended.
+    fn reap(&mut self, _at_least: u32, _into: &mut Vec<Completion>) -> Call<()> {
+        Ok(())
+    }
+    /// What became of the queue so far.
+    fn queue_state(&self) -> QueueState {
+        QueueState::default()
+    }
 }
 
 /// One call a transfer: `pread` and `pwrite`, or `read` and `write` at the file's position.
@@ -24,24 +54,19 @@ pub struct Sync;
 
 impl Engine for Sync {
     #[inline(always)]
-    fn submit_read(&mut self, transfer: Transfer, buffer: &mut [u8]) -> Submitted {
-        Submitted::Done(match transfer.offset {
-            Some(offset) => data::pread(transfer.fd, buffer, offset),
-            None => data::read(transfer.fd, buffer),
-        })
+    fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize> {
+        match offset {
+            Some(offset) => data::pread(fd, buffer, offset),
+            None => data::read(fd, buffer),
+        }
     }
 
     #[inline(always)]
-    fn submit_write(&mut self, transfer: Transfer, data: &[u8]) -> Submitted {
-        Submitted::Done(match transfer.offset {
-            Some(offset) => data::pwrite(transfer.fd, data, offset),
-            None => data::write(transfer.fd, data),
-        })
-    }
-
-    #[inline]
-    fn reap(&mut self, _at_least: u32, _into: &mut Vec<Completion>) -> Call<()> {
-        Ok(())
+    fn write(&mut self, fd: Fd, offset: Option<u64>, data: &[u8]) -> Call<usize> {
+        match offset {
+            Some(offset) => data::pwrite(fd, data, offset),
+            None => data::write(fd, data),
+        }
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -55,21 +80,68 @@ pub struct Null;
 
 impl Engine for Null {
     #[inline(always)]
-    fn submit_read(&mut self, transfer: Transfer, _buffer: &mut [u8]) -> Submitted {
-        Submitted::Done(Ok(transfer.len))
+    fn read(&mut self, _fd: Fd, _offset: Option<u64>, buffer: &mut [u8]) -> Call<usize> {
+        Ok(buffer.len())
     }
 
     #[inline(always)]
-    fn submit_write(&mut self, transfer: Transfer, _data: &[u8]) -> Submitted {
-        Submitted::Done(Ok(transfer.len))
-    }
-
-    #[inline]
-    fn reap(&mut self, _at_least: u32, _into: &mut Vec<Completion>) -> Call<()> {
-        Ok(())
+    fn write(&mut self, _fd: Fd, _offset: Option<u64>, data: &[u8]) -> Call<usize> {
+        Ok(data.len())
     }
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { name: "nop", max_depth: 1, direct: true }
+    }
+}
+
+impl Engine for Box<dyn Engine> {
+    #[inline]
+    fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize> {
+        (**self).read(fd, offset, buffer)
+    }
+
+    #[inline]
+    fn write(&mut self, fd: Fd, offset: Option<u64>, data: &[u8]) -> Call<usize> {
+        (**self).write(fd, offset, data)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        (**self).capabilities()
+    }
+
+    #[inline]
+    fn closing(&mut self, fd: Fd) {
+        (**self).closing(fd);
+    }
+
+    fn resized(&mut self, fd: Fd) {
+        (**self).resized(fd);
+    }
+
+    fn use_engine(&mut self, engine: u8) {
+        (**self).use_engine(engine);
+    }
+
+    fn open_queue(&mut self, depth: u32, slots: u32, len: usize) -> Call<()> {
+        (**self).open_queue(depth, slots, len)
+    }
+
+    #[inline]
+    fn slot(&mut self, slot: u32) -> &mut [u8] {
+        (**self).slot(slot)
+    }
+
+    #[inline]
+    fn queue(&mut self, transfer: Transfer) -> Call<()> {
+        (**self).queue(transfer)
+    }
+
+    #[inline]
+    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+        (**self).reap(at_least, into)
+    }
+
+    fn queue_state(&self) -> QueueState {
+        (**self).queue_state()
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod calls;
 pub mod clock;
 pub(crate) mod data;
 pub mod engine;
+pub mod engines;
 pub mod limits;
 pub mod marker;
 pub mod probe;

@@ -8,8 +8,8 @@ use super::clock::Clock;
 use super::engine::{Engine, Sync};
 use super::resolve::Resolver;
 use crate::os::machine::{
-    Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Kind, Lock, Nanos, Os, Recipe, Space, Stat,
-    Submitted, Transfer, Whence,
+    Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Kind, Lock, Nanos, Os, QueueState, Recipe,
+    Space, Stat, Transfer, Whence,
 };
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -112,24 +112,51 @@ impl<E: Engine> Os for Linux<E> {
         self.context.resolver.open(dir, path, flags, mode)
     }
 
+    fn make_buffered(&mut self, fd: Fd) -> Call<bool> {
+        calls::make_buffered(fd)
+    }
+
     #[inline]
     fn close(&mut self, fd: Fd) -> Call<()> {
+        self.engine.closing(fd);
         calls::close(fd)
     }
 
     #[inline(always)]
-    fn submit_read(&mut self, transfer: Transfer, buffer: &mut [u8]) -> Submitted {
-        self.engine.submit_read(transfer, buffer)
+    fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize> {
+        self.engine.read(fd, offset, buffer)
     }
 
     #[inline(always)]
-    fn submit_write(&mut self, transfer: Transfer, data: &[u8], _recipe: Recipe) -> Submitted {
-        self.engine.submit_write(transfer, data)
+    fn write(&mut self, fd: Fd, offset: Option<u64>, data: &[u8], _recipe: Recipe) -> Call<usize> {
+        self.engine.write(fd, offset, data)
+    }
+
+    fn open_queue(&mut self, depth: u32, slots: u32, len: usize) -> Call<()> {
+        self.engine.open_queue(depth, slots, len)
+    }
+
+    #[inline]
+    fn slot(&mut self, slot: u32) -> &mut [u8] {
+        self.engine.slot(slot)
+    }
+
+    #[inline]
+    fn queue(&mut self, transfer: Transfer, _recipe: Recipe) -> Call<()> {
+        self.engine.queue(transfer)
     }
 
     #[inline]
     fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
         self.engine.reap(at_least, into)
+    }
+
+    fn queue_state(&self) -> QueueState {
+        self.engine.queue_state()
+    }
+
+    fn use_engine(&mut self, engine: u8) {
+        self.engine.use_engine(engine);
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -142,7 +169,9 @@ impl<E: Engine> Os for Linux<E> {
     }
 
     fn truncate(&mut self, fd: Fd, size: u64) -> Call<()> {
-        calls::truncate(fd, size)
+        calls::truncate(fd, size)?;
+        self.engine.resized(fd);
+        Ok(())
     }
 
     fn allocate(&mut self, fd: Fd, how: Space, offset: u64, len: u64) -> Call<()> {

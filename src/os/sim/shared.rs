@@ -21,8 +21,6 @@ pub struct Options {
     pub inodes: u64,
     /// Descriptors each worker may have open, the root counted.
     pub descriptors: u32,
-    /// Transfers in flight; 1 is an engine without a queue.
-    pub depth: u32,
     /// How long calls take.
     pub latency: Latency,
     /// What goes wrong.
@@ -39,7 +37,6 @@ impl Default for Options {
             space: 1 << 40,
             inodes: 1 << 28,
             descriptors: 1 << 20,
-            depth: 1,
             latency: Latency::default(),
             script: Script::default(),
             trace: 0,

@@ -6,7 +6,7 @@ use super::disk::Ino;
 use super::script::Op;
 use super::trace::{Detail, Event, shown};
 use super::worker::{About, EBADF, EINVAL, Sim};
-use crate::os::machine::{Call, Completion, Recipe, Submitted, Transfer};
+use crate::os::machine::{Call, Completion, Errno, Fd, Nanos, Recipe, Transfer};
 
 /// An open file.
 pub(super) struct Open {
@@ -34,19 +34,46 @@ impl Open {
     }
 }
 
+/// Which bytes of which file.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    pub fd: Fd,
+    pub offset: Option<u64>,
+    pub len: u64,
+}
+
 impl Sim {
-    /// A read or, with a recipe, a write.
+    /// A read or, with a recipe, a write; the clock goes on to its end.
     #[inline]
-    pub(super) fn transfer(&mut self, op: Op, transfer: Transfer, recipe: Option<Recipe>) -> Submitted {
-        if self.in_flight.len() >= self.depth {
-            return Submitted::Busy;
+    pub(super) fn transfer(&mut self, op: Op, span: Span, recipe: Option<Recipe>) -> Call<usize> {
+        let (result, time) = self.decide(op, span, recipe);
+        self.clock = self.clock.saturating_add(time);
+        result
+    }
+
+    /// A transfer whose end lies later; `EBUSY` where every slot is in flight.
+    pub(super) fn enqueue(&mut self, transfer: Transfer, recipe: Recipe) -> Call<()> {
+        let Transfer { fd, offset, len, slot, write } = transfer;
+        if self.in_flight.len() >= self.slots {
+            return Err(Errno(libc::EBUSY));
         }
+        let span = Span { fd, offset: Some(offset), len: u64::from(len) };
+        let (op, recipe) = if write { (Op::Pwrite, Some(recipe)) } else { (Op::Pread, None) };
+        let (result, time) = self.decide(op, span, recipe);
+        self.clock = self.clock.saturating_add(self.shared.options.latency.call);
+        self.in_flight.push((self.clock.saturating_add(time), Completion { slot, result }));
+        Ok(())
+    }
+
+    /// What becomes of a transfer, and how long it takes.
+    #[inline]
+    fn decide(&mut self, op: Op, span: Span, recipe: Option<Recipe>) -> (Call<usize>, Nanos) {
+        let len = span.len;
         let fate = self.faults.of(op);
-        let len = transfer.len as u64;
         let short = fate.short.map_or(len, |most| len.min(most));
         let moved = match fate.errno {
             Some(errno) => Err(errno),
-            None => self.move_data(transfer, short, recipe),
+            None => self.move_data(span, short, recipe),
         };
         let bytes = *moved.as_ref().unwrap_or(&0);
         let mut time = self.time(op, bytes, fate.stall);
@@ -58,31 +85,23 @@ impl Sim {
         }
         let result = moved.map(|bytes| bytes as usize);
         if self.recording() {
-            let (worker, name) = (self.worker, self.name(About::File(transfer.fd)));
-            let detail = Detail::Range(transfer.offset, len);
+            let (worker, name) = (self.worker, self.name(About::File(span.fd)));
+            let detail = Detail::Range(span.offset, len);
             self.shared.record(Event { worker, op, name, detail, result: shown(&result) });
         }
-        if self.depth == 1 {
-            self.clock = self.clock.saturating_add(time);
-            return Submitted::Done(result);
-        }
-        self.clock = self.clock.saturating_add(self.shared.options.latency.call);
-        self.in_flight.push((self.clock.saturating_add(time), Completion { token: transfer.token, result }));
-        Submitted::Queued
+        (result, time)
     }
 
     #[inline]
-    fn move_data(&mut self, transfer: Transfer, len: u64, recipe: Option<Recipe>) -> Call<u64> {
-        let Some(open) = self.files.get_mut(transfer.fd as usize).and_then(Option::as_mut) else {
+    fn move_data(&mut self, span: Span, len: u64, recipe: Option<Recipe>) -> Call<u64> {
+        let Some(open) = self.files.get_mut(span.fd as usize).and_then(Option::as_mut) else {
             return Err(EBADF);
         };
         if !(if recipe.is_some() { open.writable() } else { open.readable() }) {
             return Err(EBADF);
         }
-        let mut at = transfer.offset.unwrap_or(open.position);
-        if at.saturating_add(transfer.len as u64) > i64::MAX as u64
-            || (at | transfer.len as u64) & (open.align - 1) != 0
-        {
+        let mut at = span.offset.unwrap_or(open.position);
+        if at.saturating_add(span.len) > i64::MAX as u64 || (at | span.len) & (open.align - 1) != 0 {
             return Err(EINVAL);
         }
         let mut disk = self.shared.disk();
@@ -95,7 +114,7 @@ impl Sim {
                 disk.write(open.ino, at, len, recipe)?
             }
         };
-        if transfer.offset.is_none() {
+        if span.offset.is_none() {
             open.position = at + moved;
         }
         Ok(moved)

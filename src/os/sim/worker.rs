@@ -7,10 +7,10 @@ use super::disk::{Body, Disk, Ino, ROOT};
 use super::script::{Direct, Faults, Op};
 use super::shared::Shared;
 use super::trace::{Detail, Event, Shown, shown};
-use super::transfer::Open;
+use super::transfer::{Open, Span};
 use crate::os::machine::{
-    Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Kind, Lock, Nanos, Os, Recipe, Space, Stat,
-    Submitted, Transfer, Whence,
+    Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Kind, Lock, Nanos, Os, QueueState, Recipe,
+    Space, Stat, Transfer, Whence,
 };
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub struct Sim {
     pub(super) files: Vec<Option<Open>>,
     /// Descriptors to use again.
     closed: Vec<Fd>,
-    pub(super) depth: usize,
+    pub(super) slots: usize,
     pub(super) in_flight: Vec<(Nanos, Completion)>,
 }
 
@@ -66,7 +66,7 @@ impl Sim {
             tracing: options.trace > 0,
             files,
             closed: Vec::new(),
-            depth: options.depth.max(1) as usize,
+            slots: 0,
             in_flight: Vec::new(),
             shared,
         };
@@ -246,6 +246,14 @@ impl Os for Sim {
         )
     }
 
+    fn make_buffered(&mut self, fd: Fd) -> Call<bool> {
+        let open = self.file_mut(fd)?;
+        let direct = open.flags & libc::O_DIRECT != 0;
+        open.flags &= !libc::O_DIRECT;
+        open.align = 1;
+        Ok(direct)
+    }
+
     fn close(&mut self, fd: Fd) -> Call<()> {
         self.call(
             Op::Close,
@@ -260,15 +268,28 @@ impl Os for Sim {
     }
 
     #[inline]
-    fn submit_read(&mut self, transfer: Transfer, _buffer: &mut [u8]) -> Submitted {
-        let op = if transfer.offset.is_some() { Op::Pread } else { Op::Read };
-        self.transfer(op, transfer, None)
+    fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize> {
+        let op = if offset.is_some() { Op::Pread } else { Op::Read };
+        self.transfer(op, Span { fd, offset, len: buffer.len() as u64 }, None)
     }
 
     #[inline]
-    fn submit_write(&mut self, transfer: Transfer, _data: &[u8], recipe: Recipe) -> Submitted {
-        let op = if transfer.offset.is_some() { Op::Pwrite } else { Op::Write };
-        self.transfer(op, transfer, Some(recipe))
+    fn write(&mut self, fd: Fd, offset: Option<u64>, data: &[u8], recipe: Recipe) -> Call<usize> {
+        let op = if offset.is_some() { Op::Pwrite } else { Op::Write };
+        self.transfer(op, Span { fd, offset, len: data.len() as u64 }, Some(recipe))
+    }
+
+    fn open_queue(&mut self, depth: u32, _slots: u32, _len: usize) -> Call<()> {
+        self.slots = depth as usize;
+        Ok(())
+    }
+
+    fn slot(&mut self, _slot: u32) -> &mut [u8] {
+        &mut []
+    }
+
+    fn queue(&mut self, transfer: Transfer, recipe: Recipe) -> Call<()> {
+        self.enqueue(transfer, recipe)
     }
 
     fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
@@ -283,9 +304,15 @@ impl Os for Sim {
         Ok(())
     }
 
+    fn queue_state(&self) -> QueueState {
+        QueueState::default()
+    }
+
+    fn use_engine(&mut self, _engine: u8) {}
+
     fn capabilities(&self) -> Capabilities {
         let direct = self.shared.options.script.direct != Direct::Refused;
-        Capabilities { name: "simulated", max_depth: self.depth as u32, direct }
+        Capabilities { name: "simulated", max_depth: u32::MAX, direct }
     }
 
     fn seek(&mut self, fd: Fd, offset: i64, whence: Whence) -> Call<u64> {

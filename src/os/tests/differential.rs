@@ -136,9 +136,8 @@ impl<M: Os> Run<M> {
                 show(self.os.close(fd))
             }
             Step::Write { file, at, len, byte } => {
-                let transfer = Transfer { fd: self.fd(file), offset: at, len, token: 0 };
                 let data = vec![byte; len];
-                show(done(self.os.submit_write(transfer, &data, Recipe::Byte(byte))))
+                show(self.os.write(self.fd(file), at, &data, Recipe::Byte(byte)))
             }
             Step::Read { file, at, len } => {
                 let fd = self.fd(file);

@@ -267,5 +267,5 @@ fn time<M: Os>(os: &mut M) {
     assert_eq!(os.reap(0, &mut none), Ok(()));
     assert_eq!(os.reap(1, &mut none), Ok(()), "nothing in flight, nothing to wait for");
     assert!(none.is_empty());
-    assert_eq!(os.capabilities().max_depth, 1);
+    assert!(os.capabilities().max_depth >= 1);
 }

@@ -45,7 +45,7 @@ mod simulation;
 
 use super::linux::{Clock, Context, Linux};
 use super::sim::{Options, Sim, SimFs};
-use super::{Call, Errno, Fd, Os, Recipe, Submitted, Transfer};
+use super::{Call, Errno, Fd, Os, Recipe};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -65,19 +65,12 @@ fn simulated() -> Sim {
     SimFs::new(Options::default()).worker(0)
 }
 
-fn done(submitted: Submitted) -> Call<usize> {
-    match submitted {
-        Submitted::Done(result) => result,
-        other => panic!("no queue here, but {other:?}"),
-    }
-}
-
 fn write(os: &mut impl Os, fd: Fd, offset: Option<u64>, len: usize) -> Call<usize> {
-    done(os.submit_write(Transfer { fd, offset, len, token: 0 }, &vec![b'x'; len], Recipe::Byte(b'x')))
+    os.write(fd, offset, &vec![b'x'; len], Recipe::Byte(b'x'))
 }
 
 fn read(os: &mut impl Os, fd: Fd, offset: Option<u64>, len: usize) -> Call<usize> {
-    done(os.submit_read(Transfer { fd, offset, len, token: 0 }, &mut vec![0; len]))
+    os.read(fd, offset, &mut vec![0; len])
 }
 
 /// A file of so many bytes.

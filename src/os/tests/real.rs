@@ -68,13 +68,11 @@ fn record_locks_exclude_workers_as_they_do_processes() {
                 // Lost updates would show that both were in here.
                 // (Through this descriptor: closing any other one of the file would unlock it.)
                 let mut text = [0; 8];
-                let transfer = Transfer { fd, offset: Some(0), len: 8, token: 0 };
-                let len = done(os.submit_read(transfer, &mut text)).unwrap();
+                let len = os.read(fd, Some(0), &mut text).unwrap();
                 let count: u32 = std::str::from_utf8(&text[..len]).unwrap().parse().unwrap();
                 std::thread::yield_now();
                 let text = (count + 1).to_string();
-                let transfer = Transfer { fd, offset: Some(0), len: text.len(), token: 0 };
-                done(os.submit_write(transfer, text.as_bytes(), Recipe::Text)).unwrap();
+                os.write(fd, Some(0), text.as_bytes(), Recipe::Text).unwrap();
                 os.lock(fd, Lock::Unlock, 0, 1).unwrap();
             }
             own_table

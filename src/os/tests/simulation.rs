@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::os::sim::{Direct, Effect, Extent, Latency, Op, Rule, Script, When};
-use crate::os::{Completion, Nanos, Space, Whence};
+use crate::os::{Completion, Nanos, Space, Transfer, Whence};
 
 const CREATE: i32 = libc::O_RDWR | libc::O_CREAT;
 const ENOSPC: Errno = Errno(libc::ENOSPC);
@@ -23,7 +23,7 @@ fn open(sim: &mut Sim, path: &std::ffi::CStr) -> Fd {
 
 fn write_as(sim: &mut Sim, fd: Fd, at: u64, len: usize, recipe: Recipe) -> Call<usize> {
     // The simulation never looks at the bytes.
-    done(sim.submit_write(Transfer { fd, offset: Some(at), len, token: 0 }, &[], recipe))
+    sim.write(fd, Some(at), &vec![0; len], recipe)
 }
 
 #[test]
@@ -246,35 +246,34 @@ fn a_queue_takes_its_depth_and_gives_back_in_order_of_time() {
     let slow = Rule { op: Op::Pread, when: When::Nth(1), effect: Effect::Stall(5_000), worker: None };
     let fail = Rule { op: Op::Pread, when: When::Nth(2), effect: Effect::Errno(EIO), worker: None };
     let script = Script { rules: vec![slow, fail], ..Script::default() };
-    let fs = SimFs::new(Options { depth: 3, latency, script, ..Options::default() });
+    let fs = SimFs::new(Options { latency, script, ..Options::default() });
     let mut sim = fs.worker(0);
-    assert_eq!(sim.capabilities().max_depth, 3);
+    sim.open_queue(3, 3, 4096).unwrap();
     let fd = open(&mut sim, c"a");
-    let submit =
-        |sim: &mut Sim, token| sim.submit_read(Transfer { fd, offset: Some(0), len: 1024, token }, &mut []);
-    let write = Transfer { fd, offset: Some(0), len: 1024, token: 9 };
-    assert_eq!(sim.submit_write(write, &[], Recipe::Zero), Submitted::Queued);
+    let queue = |sim: &mut Sim, slot, write| {
+        sim.queue(Transfer { fd, offset: 0, len: 1024, slot, write }, Recipe::Zero)
+    };
+    assert_eq!(queue(&mut sim, 9, true), Ok(()));
     let mut ended = Vec::new();
     sim.reap(0, &mut ended).unwrap();
     assert!(ended.is_empty(), "not waited for");
     sim.reap(1, &mut ended).unwrap();
-    assert_eq!(ended, [Completion { token: 9, result: Ok(1024) }]);
+    assert_eq!(ended, [Completion { slot: 9, result: Ok(1024) }]);
     let start = sim.now();
     assert_eq!(start, 10 + 2000);
     // The first stalls, the second fails, the fourth does not fit.
-    let answers: Vec<_> = (0..4).map(|token| submit(&mut sim, token)).collect();
-    assert_eq!(answers, [Submitted::Queued, Submitted::Queued, Submitted::Queued, Submitted::Busy]);
+    let answers: Vec<_> = (0..4).map(|slot| queue(&mut sim, slot, false)).collect();
+    assert_eq!(answers, [Ok(()), Ok(()), Ok(()), Err(Errno(libc::EBUSY))]);
     assert_eq!(sim.now(), start + 30, "submitting goes on at once");
     ended.clear();
     sim.reap(2, &mut ended).unwrap();
     assert_eq!(sim.now(), start + 30 + 2000, "side by side");
-    let (failed, read) =
-        (Completion { token: 1, result: Err(EIO) }, Completion { token: 2, result: Ok(1024) });
+    let (failed, read) = (Completion { slot: 1, result: Err(EIO) }, Completion { slot: 2, result: Ok(1024) });
     assert_eq!(ended, [failed, read]);
-    assert_eq!(submit(&mut sim, 3), Submitted::Queued);
+    assert_eq!(queue(&mut sim, 3, false), Ok(()));
     ended.clear();
     sim.reap(u32::MAX, &mut ended).unwrap();
-    assert_eq!(ended.iter().map(|end| end.token).collect::<Vec<_>>(), [3, 0]);
+    assert_eq!(ended.iter().map(|end| end.slot).collect::<Vec<_>>(), [3, 0]);
     assert_eq!(sim.now(), start + 10 + 7000);
 }
 

@@ -18,8 +18,9 @@ impl Lower {
         self.object(&mut args, row, object);
         self.choose_set(program, &mut args, node, row, object);
         self.arguments(&mut args, node, row);
+        self.engine(program, &mut args, node, row);
         self.modifiers(&mut args, node);
-        self.opening(&mut args, node, row);
+        self.opening(program, &mut args, node, row);
         self.limits(&args, node, row);
         self.note_use(&args, row);
         self.count(program, &mut args, node, row);
@@ -191,8 +192,35 @@ impl Lower {
         }
     }
 
+    /// Which way a data step moves data, and through which engine.
+    fn engine(&mut self, program: &Program, args: &mut Args, node: &Node, row: &Row) {
+        if row.counts != Counts::Data {
+            return;
+        }
+        args.moves = if row.verb.name == "read" { Moves::Reads } else { Moves::Writes };
+        args.engine = match node.get("engine") {
+            Some(node) => self.engine_of(node),
+            None => program.engine,
+        };
+        let direct = self.plan.engine_of(args).direct;
+        if let Some(uses) = self.direct_use.get_mut(usize::from(args.set)) {
+            uses.push((direct, node.get("engine").unwrap_or(node).place.clone()));
+        }
+        if args.data == crate::os::Recipe::Read && self.plan.engine_of(args).has_queue() {
+            let place = node.get("data").map_or(&node.place, |data| &data.place);
+            self.problem(
+                Diagnostic::error(
+                    "read-in-a-queue",
+                    place,
+                    "what was read last is not known while transfers are in flight",
+                )
+                .help("give the step `engine: sync`"),
+            );
+        }
+    }
+
     /// How `open` and `create` open.
-    fn opening(&mut self, args: &mut Args, node: &Node, row: &Row) {
+    fn opening(&mut self, program: &Program, args: &mut Args, node: &Node, row: &Row) {
         if let Some(n) = node.get("permissions") {
             args.opening.permissions = self.permissions(n);
         }
@@ -223,9 +251,11 @@ impl Lower {
             None if creates => flags |= libc::O_TRUNC,
             None => {}
         }
-        if self.plan.engine.direct == Direct::Require && !stdio {
+        let direct = self.plan.engines.get(usize::from(program.engine)).map_or(Direct::Never, |e| e.direct);
+        if direct == Direct::Require && !stdio {
             flags |= libc::O_DIRECT;
         }
+        args.opening.prefer_direct = direct == Direct::Prefer && !stdio && flags & libc::O_DIRECT == 0;
         args.opening.flags = flags;
         args.opening.stdio = stdio;
         args.opening.parents = match node.get("parents").and_then(Node::text) {
@@ -243,9 +273,6 @@ impl Lower {
             || matches!(args.pick, Pick::Oldest | Pick::Newest)
         {
             set.by_age = true;
-        }
-        if self.plan.engine.direct == Direct::Require {
-            set.kept_open = Some(set.kept_open.unwrap_or(0) | libc::O_DIRECT);
         }
         let has_subdirs = set.dirs.is_some();
         if args.opening.parents != Parents::Ahead && row.opens {

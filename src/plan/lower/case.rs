@@ -25,10 +25,14 @@ pub fn lower(case: &BoundCase) -> Result<Plan, Vec<Diagnostic>> {
         problems: Vec::new(),
         opened: BTreeSet::new(),
         data_use: Vec::new(),
+        direct_use: Vec::new(),
+        phase_engine: None,
         made_dir: BTreeSet::new(),
         made_subdirs: BTreeSet::new(),
     };
-    lower.plan.engine = engine(&mut lower, body.get("engine"));
+    if let Some(node) = body.get("engine") {
+        lower.plan.engines = vec![engine(&mut lower, node)];
+    }
     lower.plan.random = random(&mut lower, body.get("random"));
     let workers = match body.get("workers") {
         Some(node) => workers(&mut lower, node),
@@ -39,6 +43,7 @@ pub fn lower(case: &BoundCase) -> Result<Plan, Vec<Diagnostic>> {
         lower.set(name, node);
     }
     lower.data_use = vec![(false, false); lower.plan.sets.len()];
+    lower.direct_use = vec![Vec::new(); lower.plan.sets.len()];
     match body.get("phases") {
         Some(phases) => lower.plan.schedule = lower.phases(phases, workers, true),
         None => lower.problem(Diagnostic::error("no-phase", &body.place, "there is no phase left to run")),
@@ -62,9 +67,8 @@ pub fn workers(lower: &mut Lower, node: &Node) -> u32 {
     count as u32
 }
 
-fn engine(lower: &mut Lower, node: Option<&Node>) -> EnginePlan {
-    let mut engine = EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never };
-    let Some(node) = node else { return engine };
+fn engine(lower: &mut Lower, node: &Node) -> EnginePlan {
+    let mut engine = EnginePlan::sync();
     if let Some(name) = node.text() {
         engine.name = name.into();
         return engine;
@@ -80,8 +84,14 @@ fn engine(lower: &mut Lower, node: Option<&Node>) -> EnginePlan {
         Some("prefer") => engine.direct = Direct::Prefer,
         _ => {}
     }
+    if let Some(fallback) = node.get("fallback") {
+        engine.fallback = fallback.items().iter().filter_map(Node::text).map(str::to_string).collect();
+    }
     engine
 }
+
+/// Most engines one plan may name.
+const MOST_ENGINES: usize = 32;
 
 fn random(lower: &mut Lower, node: Option<&Node>) -> RandomPlan {
     let mut random = RandomPlan::default();
@@ -142,7 +152,22 @@ fn finish_sets(lower: &mut Lower, body: &Node) {
         if !lower.opened.contains(&set_id) && (reads || writes) && !set.memory {
             let access = if writes { libc::O_RDWR } else { libc::O_RDONLY };
             let kept = set.kept_open.unwrap_or(0);
-            set.kept_open = Some(kept | access);
+            let wanted = lower.direct_use.get(id).map_or(&[][..], Vec::as_slice);
+            let direct = wanted.first().map_or(Direct::Never, |(direct, _)| *direct);
+            let other = wanted.iter().find(|(other, _)| *other != direct).map(|(_, place)| place.clone());
+            set.kept_open = Some(kept | access | if direct == Direct::Require { libc::O_DIRECT } else { 0 });
+            set.prefer_direct = direct == Direct::Prefer && kept & libc::O_DIRECT == 0;
+            if let Some(place) = other {
+                let message = format!(
+                    "the file that {} keeps open cannot be open for direct I/O in one step and not in another",
+                    set.name
+                );
+                lower.problem(
+                    Diagnostic::error("direct-and-not", &place, message)
+                        .help("give both steps the same `direct`, or open the file by steps"),
+                );
+            }
+            let Some(set) = lower.plan.sets.get(id) else { continue };
             if set.count == 0 {
                 let message = format!(
                     "steps use files of {} that nothing opens, and it has none at the start",
@@ -183,6 +208,21 @@ fn finish_sets(lower: &mut Lower, body: &Node) {
 }
 
 impl Lower {
+    /// The number of the engine that a phase or step names.
+    pub fn engine_of(&mut self, node: &Node) -> u8 {
+        let engine = engine(self, node);
+        let known = self.plan.engines.iter().position(|other| *other == engine);
+        if known.is_none() && self.plan.engines.len() >= MOST_ENGINES {
+            let message = format!("more than {MOST_ENGINES} different engines in one case");
+            self.problem(Diagnostic::error("too-many-engines", &node.place, message));
+            return 0;
+        }
+        known.unwrap_or_else(|| {
+            self.plan.engines.push(engine);
+            self.plan.engines.len() - 1
+        }) as u8
+    }
+
     /// The largest transfer any step can ask for.
     fn largest_block(&self) -> u64 {
         let data = self.plan.args.iter().filter_map(|args| self.largest_transfer(args));

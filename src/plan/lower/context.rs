@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::plan::instr::*;
 use crate::profile::diagnostic::Diagnostic;
 use crate::profile::names::did_you_mean;
-use crate::profile::node::Node;
+use crate::profile::node::{Node, Place};
 
 /// State of one compilation.
 pub struct Lower {
@@ -18,6 +18,10 @@ pub struct Lower {
     pub opened: BTreeSet<SetId>,
     /// What data steps do with each set: read, write.
     pub data_use: Vec<(bool, bool)>,
+    /// Whether the data steps of each set want its files open for direct I/O, and where they say so.
+    pub direct_use: Vec<Vec<(Direct, Place)>>,
+    /// The engine of the phase that is being compiled, where it names one.
+    pub phase_engine: Option<Node>,
     /// Sets whose own directory, or subdirectories, a step makes.
     pub made_dir: BTreeSet<SetId>,
     /// The same of their subdirectories.
@@ -36,6 +40,8 @@ pub struct Program {
     pub workers: (u32, u32),
     /// Steps count.
     pub measured: bool,
+    /// The engine of its transfers, unless a step names another.
+    pub engine: u8,
     /// The set of the file opened last, as the steps are written.
     pub current: Option<SetId>,
     /// For each enclosing block the operands whose guards may leave it.

@@ -66,6 +66,7 @@ impl Lower {
             expected: Expected::Unknown,
         });
         let id = self.plan.phases.len() - 1;
+        self.phase_engine = node.get("engine").cloned();
         let words = self.loop_words(node);
         self.plan.phases[id].expected = expected(&words);
         match (node.get("groups"), node.get("steps")) {
@@ -124,7 +125,12 @@ impl Lower {
         words: Option<LoopWords>,
         measured: bool,
     ) -> GroupPlan {
+        let engine = match self.phase_engine.clone() {
+            Some(node) => self.engine_of(&node),
+            None => 0,
+        };
         let mut program = Program {
+            engine,
             code: Vec::new(),
             phase: phase as u16,
             group: name.into(),

@@ -84,6 +84,7 @@ impl Lower {
             },
             memory,
             kept_open: flags,
+            prefer_direct: false,
             empty,
             full,
             no_room,

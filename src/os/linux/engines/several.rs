@@ -1,0 +1,89 @@
+//! Several engines of one worker, of which one is in use at a time.
+
+use crate::os::linux::engine::{Engine, Sync};
+use crate::os::machine::{Call, Capabilities, Completion, Fd, PLAIN, QueueState, Transfer};
+
+/// The engines of a plan by their number there; the first one is in use to begin with.
+pub struct Several {
+    current: Box<dyn Engine>,
+    /// The others; the place of the one in use holds nothing.
+    kept: Vec<Option<Box<dyn Engine>>>,
+    at: usize,
+    /// Transfers go one plain call each ([`PLAIN`]).
+    plain: bool,
+}
+
+impl Several {
+    /// `None` without any engine.
+    pub fn new(engines: Vec<Box<dyn Engine>>) -> Option<Several> {
+        let mut kept: Vec<_> = engines.into_iter().map(Some).collect();
+        let current = kept.first_mut()?.take()?;
+        Some(Several { current, kept, at: 0, plain: false })
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Box<dyn Engine>> {
+        std::iter::once(&mut self.current).chain(self.kept.iter_mut().flatten())
+    }
+}
+
+impl Engine for Several {
+    fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize> {
+        if self.plain { Sync.read(fd, offset, buffer) } else { self.current.read(fd, offset, buffer) }
+    }
+
+    fn write(&mut self, fd: Fd, offset: Option<u64>, data: &[u8]) -> Call<usize> {
+        if self.plain { Sync.write(fd, offset, data) } else { self.current.write(fd, offset, data) }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.current.capabilities()
+    }
+
+    fn closing(&mut self, fd: Fd) {
+        self.all().for_each(|engine| engine.closing(fd));
+    }
+
+    fn resized(&mut self, fd: Fd) {
+        self.all().for_each(|engine| engine.resized(fd));
+    }
+
+    fn use_engine(&mut self, engine: u8) {
+        self.plain = engine == PLAIN;
+        let to = usize::from(engine);
+        let Some(next) = self.kept.get_mut(to).and_then(Option::take) else { return };
+        let last = std::mem::replace(&mut self.current, next);
+        if let Some(place) = self.kept.get_mut(self.at) {
+            *place = Some(last);
+        }
+        self.at = to;
+    }
+
+    fn open_queue(&mut self, depth: u32, slots: u32, len: usize) -> Call<()> {
+        self.current.open_queue(depth, slots, len)
+    }
+
+    fn slot(&mut self, slot: u32) -> &mut [u8] {
+        self.current.slot(slot)
+    }
+
+    fn queue(&mut self, transfer: Transfer) -> Call<()> {
+        self.current.queue(transfer)
+    }
+
+    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+        self.current.reap(at_least, into)
+    }
+
+    /// Of all of them together.
+    fn queue_state(&self) -> QueueState {
+        let mut all = self.current.queue_state();
+        for other in self.kept.iter().flatten().map(|engine| engine.queue_state()) {
+            all.registered_files |= other.registered_files;
+            all.registered_buffers |= other.registered_buffers;
+            all.retries += other.retries;
+            all.submissions += other.submissions;
+            all.notes.extend(other.notes);
+        }
+        all
+    }
+}

@@ -1,0 +1,253 @@
+//! Every engine does what the plain one does; queues hold what they promise; refusals are told.
+
+use std::ffi::CString;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+
+use super::io_uring::IoUring;
+use super::libaio::Libaio;
+use super::mmap::Mmap;
+use super::several::Several;
+use super::*;
+use crate::os::linux::testing::{Mounted, refuse};
+use crate::os::machine::{Completion, Transfer};
+use crate::os::skipped::skipped;
+
+const BLOCK: usize = 4096;
+
+fn queues() -> Vec<(&'static str, Box<dyn Engine>)> {
+    let several = Several::new(vec![Box::new(Sync), Box::new(IoUring::new())]).unwrap();
+    let mut all: Vec<(&str, Box<dyn Engine>)> =
+        vec![("libaio", make("libaio")), ("io_uring", make("io_uring")), ("several", Box::new(several))];
+    all.iter_mut().for_each(|(_, engine)| engine.use_engine(1));
+    all
+}
+
+/// A file whose every block holds its own number.
+fn numbered(blocks: usize) -> std::fs::File {
+    let file = tempfile::tempfile().unwrap();
+    for block in 0..blocks {
+        file.write_all_at(&[block as u8; BLOCK], (block * BLOCK) as u64).unwrap();
+    }
+    file
+}
+
+fn at(fd: i32, block: u64, slot: u32, write: bool) -> Transfer {
+    Transfer { fd, offset: block * BLOCK as u64, len: BLOCK as u32, slot, write }
+}
+
+#[test]
+fn every_slot_brings_its_own_block_whatever_the_depth() {
+    let file = numbered(200);
+    for depth in [1, 2, 32, 128] {
+        for (name, mut engine) in queues() {
+            engine.open_queue(depth, depth, BLOCK).unwrap();
+            let mut seen = 0;
+            for round in 0..3 {
+                for slot in 0..depth {
+                    engine.queue(at(file.as_raw_fd(), u64::from(slot + round), slot, false)).unwrap();
+                    assert!(engine.slot(slot).is_empty(), "{name}: in flight, and to be had all the same");
+                }
+                let mut ended = Vec::new();
+                while ended.len() < depth as usize {
+                    engine.reap(1, &mut ended).unwrap();
+                }
+                let mut slots: Vec<u32> = ended.iter().map(|end: &Completion| end.slot).collect();
+                slots.sort_unstable();
+                assert_eq!(slots, (0..depth).collect::<Vec<_>>(), "{name}: each once");
+                for end in ended {
+                    assert_eq!(end.result, Ok(BLOCK), "{name}");
+                    let expected = (end.slot + round) as u8;
+                    assert!(engine.slot(end.slot).iter().all(|byte| *byte == expected), "{name}");
+                    seen += 1;
+                }
+            }
+            assert_eq!(seen, 3 * depth);
+            assert!(engine.queue_state().submissions > 0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_is_written_from_slots_is_in_the_file() {
+    for (name, mut engine) in queues() {
+        let file = numbered(8);
+        engine.open_queue(4, 4, BLOCK).unwrap();
+        for slot in 0..4 {
+            engine.slot(slot).fill(100 + slot as u8);
+            engine.queue(at(file.as_raw_fd(), u64::from(slot) * 2, slot, true)).unwrap();
+        }
+        let mut ended = Vec::new();
+        engine.reap(4, &mut ended).unwrap();
+        assert_eq!(ended.len(), 4, "{name}");
+        let mut block = [0; BLOCK];
+        for number in 0..8_u64 {
+            file.read_exact_at(&mut block, number * BLOCK as u64).unwrap();
+            let expected = if number % 2 == 0 { 100 + number as u8 / 2 } else { number as u8 };
+            assert!(block.iter().all(|byte| *byte == expected), "{name}: block {number}");
+        }
+    }
+}
+
+#[test]
+fn ends_of_files_and_errors_come_with_their_slot() {
+    for (name, mut engine) in queues() {
+        let file = numbered(1);
+        file.set_len(BLOCK as u64 + 100).unwrap();
+        engine.open_queue(4, 4, BLOCK).unwrap();
+        engine.queue(at(file.as_raw_fd(), 1, 0, false)).unwrap();
+        engine.queue(at(file.as_raw_fd(), 9, 1, false)).unwrap();
+        engine.queue(at(9999, 0, 2, false)).unwrap();
+        engine.queue(at(file.as_raw_fd(), 0, 3, false)).unwrap();
+        assert_eq!(
+            engine.queue(at(file.as_raw_fd(), 0, 3, false)),
+            Err(Errno(libc::EINVAL)),
+            "{name}: twice"
+        );
+        let mut ended = Vec::new();
+        while ended.len() < 4 {
+            engine.reap(1, &mut ended).unwrap();
+        }
+        ended.sort_by_key(|end| end.slot);
+        let results: Vec<_> = ended.iter().map(|end| end.result).collect();
+        assert_eq!(results, [Ok(100), Ok(0), Err(Errno(libc::EBADF)), Ok(BLOCK)], "{name}");
+    }
+}
+
+#[test]
+fn a_closed_files_number_may_come_back_for_another() {
+    for (name, mut engine) in queues() {
+        engine.open_queue(2, 2, BLOCK).unwrap();
+        for byte in [1_u8, 2, 3] {
+            let file = tempfile::tempfile().unwrap();
+            file.write_all_at(&[byte; BLOCK], 0).unwrap();
+            engine.queue(at(file.as_raw_fd(), 0, 0, false)).unwrap();
+            let mut ended = Vec::new();
+            engine.reap(1, &mut ended).unwrap();
+            assert!(engine.slot(0).iter().all(|found| *found == byte), "{name}");
+            engine.closing(file.as_raw_fd());
+        }
+    }
+}
+
+#[test]
+fn memory_stays_until_the_kernel_is_done_with_it() {
+    let file = numbered(64);
+    for (_, mut engine) in queues() {
+        engine.open_queue(64, 64, BLOCK).unwrap();
+        for slot in 0..64 {
+            engine.queue(at(file.as_raw_fd(), u64::from(slot), slot, false)).unwrap();
+        }
+        // Dropped with everything in flight.
+    }
+}
+
+#[test]
+fn a_mapping_reads_and_writes_what_calls_see() {
+    let file = numbered(4);
+    let fd = file.as_raw_fd();
+    let mut engine = Mmap::new();
+    let mut block = [0; BLOCK];
+    assert_eq!(engine.read(fd, Some(2 * BLOCK as u64), &mut block), Ok(BLOCK));
+    assert!(block.iter().all(|byte| *byte == 2));
+    assert_eq!(engine.write(fd, Some(BLOCK as u64 + 1), b"hello"), Ok(5));
+    let mut text = [0; 5];
+    file.read_exact_at(&mut text, BLOCK as u64 + 1).unwrap();
+    assert_eq!(&text, b"hello");
+    assert_eq!(engine.read(fd, Some(4 * BLOCK as u64 - 10), &mut block), Ok(10), "up to the end");
+    assert_eq!(engine.read(fd, Some(5 * BLOCK as u64), &mut block), Ok(0));
+    assert_eq!(engine.write(fd, Some(4 * BLOCK as u64), &block), Ok(BLOCK), "beyond the end it grows");
+    assert_eq!(engine.read(fd, Some(4 * BLOCK as u64), &mut block), Ok(BLOCK), "and is seen");
+    assert_eq!(engine.read(9999, Some(0), &mut block), Err(Errno(libc::EBADF)));
+}
+
+#[test]
+fn a_file_that_became_shorter_is_an_error_and_no_crash() {
+    let file = numbered(8);
+    let fd = file.as_raw_fd();
+    let mut engine = Mmap::new();
+    let mut block = [0; BLOCK];
+    assert_eq!(engine.read(fd, Some(7 * BLOCK as u64), &mut block), Ok(BLOCK));
+    file.set_len(BLOCK as u64).unwrap();
+    assert_eq!(engine.read(fd, Some(7 * BLOCK as u64), &mut block), Err(Errno(libc::EIO)));
+    assert_eq!(engine.read(fd, Some(0), &mut block), Ok(BLOCK), "the rest is still there");
+    assert_eq!(engine.read(fd, Some(7 * BLOCK as u64), &mut block), Ok(0), "and its end is known now");
+}
+
+#[test]
+fn a_full_disk_under_a_mapping_is_enospc() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(_mounted) = Mounted::tmpfs(dir.path(), c"size=256k") else {
+        return skipped("mounting a small file system needs root");
+    };
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(dir.path().join("a"))
+        .unwrap();
+    // Holes: more than there is room for.
+    file.set_len(1 << 20).unwrap();
+    let mut engine = Mmap::new();
+    let results: Vec<_> = (0..256)
+        .map(|block| engine.write(file.as_raw_fd(), Some(block * BLOCK as u64), &[1; BLOCK]))
+        .collect();
+    assert!(results.iter().filter(|result| **result == Ok(BLOCK)).count() >= 32, "some fit");
+    assert_eq!(results.last(), Some(&Err(Errno(libc::ENOSPC))));
+    drop(file);
+    std::fs::remove_file(dir.path().join("a")).unwrap();
+}
+
+/// In a thread of its own: a filter is for good.
+fn sandboxed<T: Send>(number: libc::c_long, errno: i32, f: impl FnOnce() -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| scope.spawn(move || refuse(number, errno).then(f)).join().unwrap())
+}
+
+#[test]
+fn a_sandbox_that_forbids_rings_is_told_as_such() {
+    for errno in [libc::EPERM, libc::ENOSYS] {
+        let told = sandboxed(libc::SYS_io_uring_setup, errno, || probe("io_uring", 1, 8));
+        let Some(told) = told else { return skipped("seccomp is not permitted") };
+        let refused = told.unwrap_err();
+        assert_eq!((refused.call, refused.errno), ("io_uring_setup", Errno(errno)));
+        assert!(refused.help.contains("fallback"), "{}", refused.help);
+    }
+    let told = sandboxed(libc::SYS_io_setup, libc::EAGAIN, || probe("libaio", 1, 8)).unwrap();
+    assert!(told.unwrap_err().help.contains("aio-max-nr"));
+    assert_eq!(probe("sync", 1, 1), Ok(()));
+    assert_eq!(probe("io_uring", 1, 8), Ok(()), "outside of the sandbox");
+}
+
+#[test]
+fn without_registered_memory_the_ring_works_and_says_so() {
+    let file = numbered(4);
+    let fd = file.as_raw_fd();
+    let told = sandboxed(libc::SYS_io_uring_register, libc::ENOMEM, move || {
+        let mut engine = IoUring::new();
+        engine.open_queue(4, 4, BLOCK).unwrap();
+        engine.queue(at(fd, 3, 2, false)).unwrap();
+        let mut ended = Vec::new();
+        engine.reap(1, &mut ended).unwrap();
+        assert_eq!(ended, [Completion { slot: 2, result: Ok(BLOCK) }]);
+        assert!(engine.slot(2).iter().all(|byte| *byte == 3));
+        engine.queue_state()
+    });
+    let Some(state) = told else { return skipped("seccomp is not permitted") };
+    assert!(!state.registered_buffers && !state.registered_files);
+    assert!(state.notes.iter().any(|note| note.contains("locked memory")), "{:?}", state.notes);
+    let mut engine = Libaio::new();
+    engine.open_queue(4, 4, BLOCK).unwrap();
+    assert!(engine.queue_state().notes.is_empty());
+}
+
+#[test]
+fn paths_of_directories_are_no_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = CString::new(dir.path().as_os_str().as_bytes()).unwrap();
+    // SAFETY: the path ends in NUL; the descriptor is closed below.
+    let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY) };
+    let mut engine = Mmap::new();
+    assert!(engine.read(fd, Some(0), &mut [0; 16]).is_err());
+    crate::os::linux::calls::close(fd).unwrap();
+}

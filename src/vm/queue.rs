@@ -1,0 +1,436 @@
+//! Transfers in flight: which slots of an engine's memory are free, and what each transfer that has
+//! not ended yet was for. Knows neither kernels nor profiles.
+
+use super::fault::Flow;
+use super::worker::Worker;
+use crate::os::{Call, Completion, Errno, Fd, Nanos, Os, Recipe, Transfer};
+use crate::plan::instr::*;
+
+/// Free slots, the one that has been free longest first: what is written again next was written
+/// longest ago, so that neighbours in a file do not resemble each other.
+#[derive(Debug, Default)]
+struct Ring {
+    slots: Vec<u32>,
+    head: u32,
+    free: u32,
+    mask: u32,
+}
+
+impl Ring {
+    fn new(first: u32, count: u32) -> Ring {
+        let size = count.next_power_of_two();
+        let mut slots: Vec<u32> = (first..first + count).collect();
+        slots.resize(size as usize, 0);
+        Ring { slots, head: 0, free: count, mask: size - 1 }
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Option<u32> {
+        if self.free == 0 {
+            return None;
+        }
+        let slot = *self.slots.get((self.head & self.mask) as usize)?;
+        self.head = self.head.wrapping_add(1);
+        self.free -= 1;
+        Some(slot)
+    }
+
+    #[inline(always)]
+    fn give(&mut self, slot: u32) {
+        let at = self.head.wrapping_add(self.free) & self.mask;
+        if let Some(place) = self.slots.get_mut(at as usize) {
+            *place = slot;
+            self.free += 1;
+        }
+    }
+}
+
+/// A transfer that has not ended yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Flight {
+    /// When it was queued.
+    pub start: Nanos,
+    /// Its byte offset.
+    pub offset: u64,
+    /// Bytes it moves.
+    pub len: u32,
+    /// Bytes the step asked for.
+    pub asked: u32,
+    /// Index of the step's operands.
+    pub args: u32,
+    /// The file.
+    pub fd: Fd,
+    /// Where it counts.
+    pub stat: StatId,
+    /// Writes instead of reading.
+    pub write: bool,
+    /// The step looks at more than its bytes: at contents, or at an error that must come.
+    pub checked: bool,
+}
+
+/// The queue of one engine, as a worker keeps it.
+#[derive(Debug, Default)]
+pub struct Queue {
+    /// Most transfers in flight; 0 for an engine without a queue.
+    depth: u32,
+    in_flight: u32,
+    reads: Ring,
+    writes: Ring,
+    flights: Vec<Flight>,
+    /// What each slot holds.
+    filled: Vec<Option<Recipe>>,
+    ended: Vec<Completion>,
+    /// Sum over all transfers of how many were in flight with each, itself included.
+    pub occupancy: u64,
+    /// Transfers queued.
+    pub queued: u64,
+}
+
+impl Queue {
+    /// Slots an engine needs: as many as are in flight for reads, and for writes enough to go
+    /// through a whole pool of random data before any of it comes again.
+    fn slots(depth: u32, len: usize, writes: bool) -> (u32, u32) {
+        let cycle = (DATA_POOL as usize / len.max(1)).min(1 << 16) as u32;
+        (depth, if writes { depth.max(cycle) } else { 0 })
+    }
+
+    /// Whether an engine without a queue is in use.
+    #[inline]
+    pub fn is_none(&self) -> bool {
+        self.depth == 0
+    }
+
+    /// Whether transfers are in flight.
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        self.in_flight > 0
+    }
+
+    /// Whether no other transfer fits.
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.in_flight >= self.depth
+    }
+}
+
+impl<O: Os> Worker<O> {
+    /// Gives every engine of the plan that has a queue its slots; by the worker's own thread.
+    ///
+    /// # Errors
+    /// The number of the engine that could not have one, and why.
+    pub fn open_queues(&mut self) -> Result<(), (u8, Errno)> {
+        let plan = std::sync::Arc::clone(&self.plan);
+        self.queues = plan.engines.iter().map(|_| Queue::default()).collect();
+        for (index, engine) in plan.engines.iter().enumerate() {
+            let uses = |args: &&Args| usize::from(args.engine) == index && args.moves != Moves::Nothing;
+            if !engine.has_queue() || !plan.args.iter().any(|args| uses(&args)) {
+                continue;
+            }
+            let writes = plan.args.iter().any(|args| uses(&args) && args.moves == Moves::Writes);
+            let len = (plan.largest_block as usize).next_multiple_of(super::buffers::PAGE);
+            let (reading, writing) = Queue::slots(engine.depth, len, writes);
+            self.os.use_engine(index as u8);
+            let opened = self.os.open_queue(engine.depth, reading + writing, len);
+            opened.map_err(|errno| (index as u8, errno))?;
+            let all = (reading + writing) as usize;
+            if let Some(queue) = self.queues.get_mut(index) {
+                *queue = Queue {
+                    depth: engine.depth,
+                    reads: Ring::new(0, reading),
+                    writes: Ring::new(reading, writing),
+                    flights: vec![Flight::default(); all],
+                    filled: vec![None; all],
+                    ended: Vec::with_capacity(engine.depth as usize),
+                    ..Queue::default()
+                };
+            }
+        }
+        self.os.use_engine(0);
+        self.engine = 0;
+        self.queue = self.queues.first_mut().map(std::mem::take).unwrap_or_default();
+        Ok(())
+    }
+
+    /// Transfers queued in the measured part of the phase, and the sum over them of how many were
+    /// then in flight.
+    pub fn depth(&self) -> (u64, u64) {
+        let all = self.queues.iter().chain([&self.queue]);
+        all.fold((0, 0), |(queued, sum), queue| (queued + queue.queued, sum + queue.occupancy))
+    }
+
+    /// Whether any engine has a queue.
+    pub fn has_queues(&self) -> bool {
+        self.queues.iter().chain([&self.queue]).any(|queue| !queue.is_none())
+    }
+
+    /// Begins to count anew how many transfers are in flight.
+    pub(super) fn forget_depth(&mut self) {
+        for queue in self.queues.iter_mut().chain([&mut self.queue]) {
+            (queue.queued, queue.occupancy) = (0, 0);
+        }
+    }
+
+    /// Further transfers go through another engine.
+    fn switch_engine(&mut self, engine: u8) {
+        for (index, swap) in [(self.engine, true), (engine, false)] {
+            let Some(kept) = self.queues.get_mut(usize::from(index)) else { continue };
+            match swap {
+                true => *kept = std::mem::take(&mut self.queue),
+                false => self.queue = std::mem::take(kept),
+            }
+        }
+        self.engine = engine;
+        self.os.use_engine(engine);
+    }
+
+    /// Before a step that may not begin while transfers of others are in flight, or goes through
+    /// another engine than the last one.
+    #[cold]
+    #[inline(never)]
+    pub fn make_way(&mut self, args: &Args, queues: bool) -> Flow {
+        let other = args.engine != self.engine && args.moves != Moves::Nothing;
+        if self.queue.is_busy() && (other || !queues) {
+            match self.drain() {
+                Flow::Next => {}
+                flow => return flow,
+            }
+        }
+        if other {
+            self.switch_engine(args.engine);
+        }
+        Flow::Next
+    }
+
+    /// Waits until nothing is in flight any more.
+    #[cold]
+    #[inline(never)]
+    pub fn drain(&mut self) -> Flow {
+        while self.queue.is_busy() {
+            match self.reap(1) {
+                Flow::Next => {}
+                flow => return flow,
+            }
+        }
+        Flow::Next
+    }
+
+    /// Waits for what is in flight and looks at none of it: the program has failed.
+    pub fn abandon_queue(&mut self) {
+        while self.queue.is_busy() {
+            self.queue.ended.clear();
+            let Worker { os, queue, .. } = self;
+            if os.reap(1, &mut queue.ended).is_err() || queue.ended.is_empty() {
+                break;
+            }
+            let ended = queue.ended.len() as u32;
+            queue.in_flight = queue.in_flight.saturating_sub(ended);
+        }
+    }
+
+    /// Puts one transfer into the queue, and waits for another to end where it is then full.
+    #[inline(always)]
+    pub fn enqueue<const WRITE: bool>(
+        &mut self,
+        args: &Args,
+        fd: Fd,
+        offset: u64,
+        len: u32,
+        asked: u32,
+    ) -> Flow {
+        match self.lay_in::<WRITE>(args, fd, offset, len, asked) {
+            Flow::Next if self.queue.is_full() => self.reap(1),
+            flow => flow,
+        }
+    }
+
+    /// Puts one transfer into the queue, which has room.
+    #[inline(always)]
+    fn lay_in<const WRITE: bool>(&mut self, args: &Args, fd: Fd, offset: u64, len: u32, asked: u32) -> Flow {
+        let Worker { queue, os, buffers, .. } = self;
+        let ring = if WRITE { &mut queue.writes } else { &mut queue.reads };
+        let Some(slot) = ring.take() else { return self.no_slot() };
+        let recipe = args.data;
+        if WRITE && O::BYTES {
+            let filled = queue.filled.get_mut(slot as usize);
+            buffers.fill(os.slot(slot), len as usize, recipe, slot, filled);
+        }
+        if let Err(errno) = os.queue(Transfer { fd, offset, len, slot, write: WRITE }, recipe) {
+            return self.fail("queue", Some(offset), Some(u64::from(len)), Some(errno), None);
+        }
+        queue.in_flight += 1;
+        queue.queued += 1;
+        queue.occupancy += u64::from(queue.in_flight);
+        if let Some(flight) = queue.flights.get_mut(slot as usize) {
+            *flight = Flight {
+                start: self.now,
+                offset,
+                len,
+                asked,
+                args: self.running,
+                fd,
+                stat: args.stat,
+                write: WRITE,
+                checked: args.verify && !WRITE || args.must_fail.is_some(),
+            };
+        }
+        self.moved_ops += 1;
+        self.moved_bytes += u64::from(len);
+        Flow::Next
+    }
+
+    #[cold]
+    fn no_slot(&mut self) -> Flow {
+        let message = "no slot of the queue is free; please report this as a bug";
+        self.fail("queue", None, None, None, Some(message.into()))
+    }
+
+    /// Hands over what was queued, waits for so many to end, and counts all that have.
+    #[inline(never)]
+    pub fn reap(&mut self, at_least: u32) -> Flow {
+        let mut ended = std::mem::take(&mut self.queue.ended);
+        ended.clear();
+        if let Err(errno) = self.os.reap(at_least, &mut ended) {
+            self.queue.ended = ended;
+            return self.fail("reap", None, None, Some(errno), None);
+        }
+        let t = self.os.now();
+        self.now = t;
+        self.late = t >= self.event_at && !self.event(t);
+        let mut flow = Flow::Next;
+        for completion in &ended {
+            let queue = &mut self.queue;
+            let Some(flight) = queue.flights.get(completion.slot as usize) else { continue };
+            let ring = if flight.write { &mut queue.writes } else { &mut queue.reads };
+            ring.give(completion.slot);
+            queue.in_flight -= 1;
+            let (len, asked, stat, start) = (flight.len, flight.asked, flight.stat, flight.start);
+            if completion.result == Ok(len as usize) && !flight.checked {
+                self.count_ended(stat, u64::from(len), u64::from(asked), start);
+                continue;
+            }
+            let flight = *flight;
+            match self.unusual_end(flight, completion.slot, completion.result) {
+                Flow::Next => {}
+                other if flow == Flow::Next => flow = other,
+                _ => {}
+            }
+        }
+        self.queue.ended = ended;
+        flow
+    }
+
+    #[inline(always)]
+    fn count_ended(&mut self, stat: StatId, bytes: u64, requested: u64, start: Nanos) {
+        if self.late {
+            return;
+        }
+        let latency = self.now.saturating_sub(start);
+        match self.stats.get_mut(usize::from(stat)) {
+            Some(s) => {
+                s.count(bytes, requested, latency);
+                self.last_end = self.now;
+            }
+            None => self.exclude(latency),
+        }
+    }
+
+    /// A transfer that moved less than it should, failed, or is to be looked at.
+    #[cold]
+    #[inline(never)]
+    fn unusual_end(&mut self, flight: Flight, slot: u32, result: Call<usize>) -> Flow {
+        let plan = std::sync::Arc::clone(&self.plan);
+        let Some(args) = plan.args.get(flight.args as usize) else { return Flow::Next };
+        let running = std::mem::replace(&mut self.running, flight.args);
+        let flow = self.settle_flight(args, flight, slot, result);
+        self.running = running;
+        flow
+    }
+
+    fn settle_flight(&mut self, args: &Args, flight: Flight, slot: u32, result: Call<usize>) -> Flow {
+        let call = if flight.write { "write" } else { "read" };
+        let result = match result {
+            Err(errno) if self.gives_up_direct(args, flight.fd, call, errno) => {
+                return self.repeat_flight(args, flight);
+            }
+            result => result,
+        };
+        let mut seen = result.unwrap_or(0);
+        let moved = result.and_then(|moved| {
+            seen = moved;
+            self.continue_flight(args, flight, moved as u64)
+        });
+        // What the continuation took is part of this transfer.
+        match moved {
+            Ok(moved) => {
+                self.count_ended(flight.stat, moved, u64::from(flight.asked), flight.start);
+                let lost = u64::from(flight.len).saturating_sub(moved);
+                self.moved_bytes = self.moved_bytes.saturating_sub(lost);
+                if args.verify && O::BYTES && !flight.write {
+                    let memory = self.os.slot(slot).get(..seen).unwrap_or_default();
+                    let expected = match args.data {
+                        Recipe::Byte(value) => value,
+                        _ => 0,
+                    };
+                    if let Some(at) = memory.iter().position(|b| *b != expected) {
+                        let found = memory.get(at).copied().unwrap_or(0);
+                        self.member_path_of(args.set, flight.fd);
+                        let message =
+                            format!("byte {at} of the transfer is {found:#04x}, expected {expected:#04x}");
+                        let len = Some(u64::from(flight.len));
+                        return self.fail("verify", Some(flight.offset), len, None, Some(message));
+                    }
+                }
+                self.held_to(args, call)
+            }
+            Err(errno) if Self::expects(args, errno) => {
+                self.count_ended(flight.stat, 0, 0, flight.start);
+                if let Some(stat) = self.stats.get_mut(usize::from(flight.stat)) {
+                    stat.errors += 1;
+                }
+                Flow::Next
+            }
+            Err(errno) => {
+                self.member_path_of(args.set, flight.fd);
+                self.fail(call, Some(flight.offset), Some(u64::from(flight.len)), Some(errno), None)
+            }
+        }
+    }
+
+    /// Queues a transfer once more, whose file refused direct I/O and is buffered from now on.
+    fn repeat_flight(&mut self, args: &Args, flight: Flight) -> Flow {
+        let Flight { fd, offset, len, asked, start, .. } = flight;
+        // It is the same operation, and its latency goes on.
+        self.moved_ops -= 1;
+        self.moved_bytes -= u64::from(len);
+        let now = std::mem::replace(&mut self.now, start);
+        let flow = match flight.write {
+            true => self.lay_in::<true>(args, fd, offset, len, asked),
+            false => self.lay_in::<false>(args, fd, offset, len, asked),
+        };
+        self.now = now;
+        flow
+    }
+
+    /// Moves the rest of a transfer that moved less than it was asked, one call after the other.
+    fn continue_flight(&mut self, args: &Args, flight: Flight, mut done: u64) -> Call<u64> {
+        let len = u64::from(flight.len);
+        let mut last = done;
+        while done < len && last > 0 {
+            if let Some(stat) = self.stats.get_mut(usize::from(flight.stat)) {
+                stat.short += 1;
+            }
+            let (at, left) = (Some(flight.offset + done), (len - done) as usize);
+            let Worker { os, buffers, .. } = self;
+            last = match flight.write {
+                true => {
+                    let bytes = buffers.data(if O::BYTES { args.data } else { Recipe::Zero }, left);
+                    os.write(flight.fd, at, bytes, args.data)?
+                }
+                false => os.read(flight.fd, at, buffers.reading(left))?,
+            } as u64;
+            done += last;
+            self.now = self.os.now();
+        }
+        if flight.write && done < len { Err(Errno(libc::EIO)) } else { Ok(done) }
+    }
+}
