@@ -40,7 +40,9 @@ fn planned(suite: &str, presets: &[&str]) -> Vec<Prepared> {
     let facts =
         Facts { cpus: 4, memory: 8 << 30, free_space: 100 << 30, page_size: 4096, target_block: 4096 };
     let library = Library::new(ioscore::ops::verbs());
-    let suite = library.suite_of(&[suite.to_string()]).expect("a shipped suite is sound");
+    // By its file: a profile of the same name would come first.
+    let path = format!("{}/suites/{suite}.yaml", env!("CARGO_MANIFEST_DIR"));
+    let suite = library.suite_of(&[path]).expect("a shipped suite is sound");
     let request =
         Request { presets: presets.iter().map(|name| name.to_string()).collect(), ..Request::default() };
     let (planned, _) = suite.plan(&library, library.verbs(), &request, &facts).expect("it can be planned");
