@@ -1,1 +1,3 @@
-//! See ARCHITECTURE.md.
+//! One file a format that other programs write: loads to be performed, reports to be compared with.
+
+pub mod loadfile;

@@ -20,6 +20,8 @@ pub enum Object {
     Word(fn(&str) -> Option<Detail>),
     /// A name (of an attribute).
     Name,
+    /// The file of a recorded load.
+    Replay,
 }
 
 /// How the operation counts.

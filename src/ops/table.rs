@@ -51,6 +51,7 @@ const FAMILIES: &[&[Row]] = &[
     super::names::ROWS,
     super::attributes::ROWS,
     super::flow::ROWS,
+    super::replay::ROWS,
 ];
 
 /// What performs each operation, in the order of [`rows`].
@@ -63,6 +64,7 @@ pub fn table<O: Os>() -> Vec<Exec<O>> {
         super::names::execs::<O>(),
         super::attributes::execs::<O>(),
         super::flow::execs::<O>(),
+        super::replay::execs::<O>(),
     ]
     .concat()
 }

@@ -7,6 +7,7 @@
 use crate::os::{Advice, Errno, Lock, Nanos, Recipe, Space};
 
 pub use super::sets::*;
+pub use super::stream::{ReplayOptions, ReplayPlan, Stream};
 
 /// Index into a program.
 pub type Pc = u32;
@@ -226,6 +227,8 @@ pub enum Detail {
     Subdirs,
     /// The number counts from the file's position, not from its start.
     Relative,
+    /// Which recorded load is performed ([`Plan::replays`]).
+    Replay(u16),
 }
 
 /// The operands of one operation. One struct for all of them: an operation reads what it needs.
@@ -565,6 +568,8 @@ pub struct Plan {
     pub ats: Vec<Vec<(At, u32)>>,
     /// Names in pieces; [`NameId`] is an index into them.
     pub names: Vec<Vec<Segment>>,
+    /// Recorded loads.
+    pub replays: Vec<ReplayPlan>,
     /// Number of shared budgets.
     pub budgets: u16,
     /// Number of labelled blocks.
@@ -616,6 +621,7 @@ impl Plan {
             tables: Vec::new(),
             ats: Vec::new(),
             names: Vec::new(),
+            replays: Vec::new(),
             budgets: 0,
             blocks: 0,
             barriers: 0,

@@ -353,6 +353,14 @@ impl Listing<'_> {
                 }
             }
             Object::Pause => add(&mut head, &words::draw(args.value, &self.plan.tables, format_duration)),
+            Object::Replay => {
+                add(&mut head, &in_set);
+                if let Detail::Replay(id) = args.detail
+                    && let Some(replay) = self.plan.replays.get(usize::from(id))
+                {
+                    parts.extend(words::replay(replay));
+                }
+            }
             Object::Word(_) | Object::Name | Object::None => add(&mut head, &in_set),
         }
         if args.other != NO_SET {

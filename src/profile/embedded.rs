@@ -10,7 +10,7 @@ macro_rules! files {
 }
 
 /// By id, sorted: one entry a file of `profiles/`.
-pub const PROFILES: &[File] = files!("profiles": "dd", "fs-mark", "postmark");
+pub const PROFILES: &[File] = files!("profiles": "dbench", "dbench-mix", "dd", "fs-mark", "postmark");
 
 /// By id, sorted: one entry a file of `suites/`.
 pub const SUITES: &[File] = files!("suites": "nas-filesystems");

@@ -254,6 +254,7 @@ impl<O: Os> Worker<O> {
 
     /// Closes everything this worker has open.
     pub fn close_all(&mut self) {
+        self.close_replays();
         for hand in &mut self.hands {
             if hand.kept.is_empty() {
                 if hand.file.is_open() {
