@@ -145,6 +145,11 @@ impl SimFs {
         self.shared.disk().written
     }
 
+    /// Looks at the calls remembered so far without copying them, in the order of [`SimFs::trace`].
+    pub fn look(&self, mut see: impl FnMut(&Event)) {
+        lock(&self.shared.trace).values().flatten().for_each(&mut see);
+    }
+
     /// The calls remembered so far, worker by worker, each in its order.
     pub fn trace(&self) -> Vec<Event> {
         lock(&self.shared.trace).values().flatten().cloned().collect()
