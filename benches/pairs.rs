@@ -31,6 +31,8 @@ enum Rate {
     /// What each reports itself: a metric of our record, and a column of the line that follows the
     /// original's header with this word.
     Reported { metric: &'static str, column: &'static str },
+    /// What each reports itself: a metric of our record, and the number behind the original's word.
+    Said { metric: &'static str, word: &'static str },
     /// One over the time of the whole program, for originals whose own clock is too coarse.
     Whole,
 }
@@ -51,6 +53,14 @@ const ROWS: &[Row] = &[
         theirs: "postmark {config}",
         config: "set transactions 25000\nset size 5120 524288\nset number 500\nset location {dir}\nrun\nquit\n",
         rate: Rate::Whole,
+    },
+    Row {
+        name: "office clients",
+        original: "dbench",
+        ours: "{ioscore} run dbench:1-client --set loadfile=/usr/share/dbench/client.txt --set time=6s --set warmup=1s --target {dir} --out {out} --name r --runs 1 --quiet",
+        theirs: "dbench -t 6 -D {dir} -c /usr/share/dbench/client.txt 1",
+        config: "",
+        rate: Rate::Said { metric: "Throughput", word: "Throughput" },
     },
 ];
 
@@ -135,7 +145,8 @@ fn rate(row: &Row, command: &str) -> Result<f64, String> {
     }
     match row.rate {
         Rate::Whole => Ok(1.0 / seconds),
-        Rate::Reported { metric, .. } if ours => recorded(Some(metric)),
+        Rate::Reported { metric, .. } | Rate::Said { metric, .. } if ours => recorded(Some(metric)),
+        Rate::Said { word, .. } => said(&String::from_utf8_lossy(&out.stdout), word),
         Rate::Reported { column, .. } => printed(&String::from_utf8_lossy(&out.stdout), column),
     }
 }
@@ -150,6 +161,13 @@ fn recorded(file: &Path, metric: Option<&str>) -> Result<f64, String> {
         None => values.as_object().map(|values| values.len() as f64),
     };
     value.ok_or_else(|| format!("{} holds no {}", file.display(), metric.unwrap_or("values")))
+}
+
+/// The number behind a word that begins a line.
+fn said(text: &str, word: &str) -> Result<f64, String> {
+    let found =
+        text.lines().find_map(|line| line.strip_prefix(word)?.split_whitespace().next()?.parse().ok());
+    found.ok_or_else(|| format!("no number behind {word} in:\n{text}"))
 }
 
 /// The number below `column` in a table with one header line.
