@@ -46,6 +46,8 @@ enum Rate {
     Reported { metric: &'static str, column: &'static str },
     /// The same with fio's terse output, version 3, whose eighth field is reads per second.
     Terse { metric: &'static str },
+    /// What each reports itself: a metric of our record, and the number behind the original's word.
+    Said { metric: &'static str, word: &'static str },
     /// One over the time of the whole program, for originals whose own clock is too coarse.
     Whole,
 }
@@ -120,6 +122,12 @@ const ROWS: &[Row] = &[
         theirs: "fio --name=r --filename={dir}/f --bs=4k --rw=randread --time_based --runtime=2 --output-format=terse --terse-version=3 --ioengine=io_uring --iodepth=32 --direct=1 --size=64M",
         config: "",
         rate: Rate::Terse { metric: "Reads/s" },
+        name: "office clients",
+        original: "dbench",
+        ours: "{ioscore} run dbench:1-client --set loadfile=/usr/share/dbench/client.txt --set time=6s --set warmup=1s --target {dir} --out {out} --name r --runs 1 --quiet",
+        theirs: "dbench -t 6 -D {dir} -c /usr/share/dbench/client.txt 1",
+        config: "",
+        rate: Rate::Said { metric: "Throughput", word: "Throughput" },
     },
 ];
 
@@ -233,6 +241,8 @@ fn rate(row: &Row, command: &str, c: &Path) -> Result<f64, String> {
         Rate::Whole => Ok(1.0 / seconds),
         Rate::Reported { metric, .. } | Rate::Terse { metric } if ours => recorded(Some(metric)),
         Rate::Terse { .. } => terse(&String::from_utf8_lossy(&out.stdout)),
+        Rate::Reported { metric, .. } | Rate::Said { metric, .. } if ours => recorded(Some(metric)),
+        Rate::Said { word, .. } => said(&String::from_utf8_lossy(&out.stdout), word),
         Rate::Reported { column, .. } => printed(&String::from_utf8_lossy(&out.stdout), column),
     }
 }
@@ -247,6 +257,13 @@ fn recorded(file: &Path, metric: Option<&str>) -> Result<f64, String> {
         None => values.as_object().map(|values| values.len() as f64),
     };
     value.ok_or_else(|| format!("{} holds no {}", file.display(), metric.unwrap_or("values")))
+}
+
+/// The number behind a word that begins a line.
+fn said(text: &str, word: &str) -> Result<f64, String> {
+    let found =
+        text.lines().find_map(|line| line.strip_prefix(word)?.split_whitespace().next()?.parse().ok());
+    found.ok_or_else(|| format!("no number behind {word} in:\n{text}"))
 }
 
 /// The number below `column` in a table with one header line.

@@ -1,4 +1,6 @@
-//! See ARCHITECTURE.md.
+//! One file a format that other programs write: loads to be performed, lists of files, reports to
+//! be compared with.
 
 pub mod dd;
 pub mod dd_record;
+pub mod loadfile;

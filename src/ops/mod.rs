@@ -6,6 +6,7 @@ pub mod durability;
 pub mod files;
 pub mod flow;
 pub mod names;
+pub mod replay;
 pub mod row;
 pub mod space;
 pub mod sql;

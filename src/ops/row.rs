@@ -24,6 +24,8 @@ pub enum Object {
     Sql,
     /// The path of a file of them.
     SqlFile,
+    /// The file of a recorded load.
+    Replay,
 }
 
 /// How the operation counts.

@@ -52,6 +52,7 @@ const FAMILIES: &[&[Row]] = &[
     super::attributes::ROWS,
     super::sql::ROWS,
     super::flow::ROWS,
+    super::replay::ROWS,
 ];
 
 /// What performs each operation, in the order of [`rows`].
@@ -65,6 +66,7 @@ pub fn table<O: Os>() -> Vec<Exec<O>> {
         super::attributes::execs::<O>(),
         super::sql::execs::<O>(),
         super::flow::execs::<O>(),
+        super::replay::execs::<O>(),
     ]
     .concat()
 }

@@ -254,6 +254,15 @@ impl Canonical for SetPlan {
     }
 }
 
+impl Canonical for ReplayPlan {
+    fn put(&self, to: &mut Sink) {
+        let ReplayPlan { stream, replace, options, pace, stats } = self;
+        // Everything else in a stream follows from what its own hash covers.
+        to.bytes(&stream.digest);
+        put_all!(to; replace, options, pace, stats);
+    }
+}
+
 impl Canonical for Plan {
     fn put(&self, to: &mut Sink) {
         let Plan {
@@ -272,6 +281,7 @@ impl Canonical for Plan {
             ats,
             names,
             sql,
+            replays,
             budgets,
             blocks,
             barriers,
@@ -281,7 +291,7 @@ impl Canonical for Plan {
         } = self;
         put_all!(to; workers, engines, random, sets, phases, schedule);
         put_all!(to; args, loops, mixes, eaches, paces, tables);
-        put_all!(to; ats, names, sql, budgets, blocks, barriers);
+        put_all!(to; ats, names, sql, replays, budgets, blocks, barriers);
         largest_block.put(to);
     }
 }
@@ -291,6 +301,7 @@ fields! {
         set, other, stat, step_stat, skip_to, pick, engine, moves, amount, fixed, block, remainder, at, data, verify, opening, name,
         value, detail, every, expect, must_fail, limit,
     }
+    ReplayOptions { sync_open, sync_dirs, sync_writes, no_resolve }
     LoopPlan { until, ramp, budget, phase }
     MixPlan { table, targets, exact, decks }
     EachPlan { set, order, limit }
@@ -321,7 +332,7 @@ variants! {
     Parents { 0 Ahead, 1 Missing, 2 Always }
     Detail {
         0 Nothing, 1 Advice(advice), 2 Space(space), 3 Lock(lock), 4 Pause, 5 Order(order), 6 Barrier(id),
-        7 OpenFile, 8 Subdirs, 9 Relative, 14 Script(id),
+        7 OpenFile, 8 Subdirs, 9 Relative, 14 Script(id), 10 Replay(id),
     }
     Until {
         0 Times(n), 1 Time(nanos), 2 Ops { total, each, data }, 3 Bytes { total, each }, 4 Passes(n),

@@ -8,6 +8,7 @@ use crate::os::{Advice, Errno, Lock, Nanos, Recipe, Space};
 
 pub use super::sets::*;
 pub use super::sql::*;
+pub use super::stream::{ReplayOptions, ReplayPlan, Stream};
 
 /// Index into a program.
 pub type Pc = u32;
@@ -229,6 +230,8 @@ pub enum Detail {
     Relative,
     /// The statements of a database (index into [`SqlPlan::scripts`]).
     Script(u32),
+    /// Which recorded load is performed ([`Plan::replays`]).
+    Replay(u16),
 }
 
 /// The operands of one operation. One struct for all of them: an operation reads what it needs.
@@ -576,6 +579,8 @@ pub struct Plan {
     pub names: Vec<Vec<Segment>>,
     /// Databases and what is said to them.
     pub sql: SqlPlan,
+    /// Recorded loads.
+    pub replays: Vec<ReplayPlan>,
     /// Number of shared budgets.
     pub budgets: u16,
     /// Number of labelled blocks.
@@ -628,6 +633,7 @@ impl Plan {
             ats: Vec::new(),
             names: Vec::new(),
             sql: SqlPlan::default(),
+            replays: Vec::new(),
             budgets: 0,
             blocks: 0,
             barriers: 0,

@@ -364,6 +364,14 @@ impl Listing<'_> {
                 add(&mut head, &in_set);
                 parts.push(words::script(args, self.plan));
             }
+            Object::Replay => {
+                add(&mut head, &in_set);
+                if let Detail::Replay(id) = args.detail
+                    && let Some(replay) = self.plan.replays.get(usize::from(id))
+                {
+                    parts.extend(words::replay(replay));
+                }
+            }
             Object::Word(_) | Object::Name | Object::None => add(&mut head, &in_set),
         }
         if args.other != NO_SET {

@@ -14,5 +14,6 @@ pub mod sets;
 #[cfg(test)]
 mod sketch;
 pub mod sql;
+pub mod stream;
 mod walk;
 mod words;

@@ -35,6 +35,7 @@ impl Sketch {
             ats: vec![],
             names: vec![],
             sql: SqlPlan::default(),
+            replays: vec![],
             budgets: 0,
             blocks: 0,
             barriers: 0,

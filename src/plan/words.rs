@@ -2,6 +2,7 @@
 //! Knows what operands mean, neither programs nor machines.
 
 use super::instr::*;
+use super::stream::Kind;
 use crate::os::{Recipe, Space};
 use crate::profile::units::{format_duration, format_percent, format_size};
 
@@ -200,6 +201,7 @@ pub fn detail(detail: Detail) -> Option<String> {
         Detail::OpenFile => "of the open file".into(),
         Detail::Subdirs => "every subdirectory".into(),
         Detail::Relative => "from where it is".into(),
+        Detail::Replay(id) => format!("load {id}"),
     })
 }
 
@@ -268,6 +270,40 @@ pub fn pace(pace: &PacePlan) -> String {
     let how = if pace.poisson { ", random intervals" } else { "" };
     let debt = if pace.debt { "" } else { ", lost time is forgiven" };
     format!("{rate}{how}{debt}, each worker")
+}
+
+/// What a recorded load consists of.
+pub fn replay(replay: &ReplayPlan) -> Vec<String> {
+    let stream = &replay.stream;
+    let (read, written) = stream.bytes;
+    let counts = Kind::ALL.iter().filter(|kind| stream.count(**kind) > 0).map(|kind| {
+        let name = match kind {
+            Kind::Sleep => "sleep",
+            Kind::NotBefore => "not_before",
+            kind => kind.key(),
+        };
+        format!("{} {name}", stream.count(*kind))
+    });
+    let counts: Vec<String> = counts.collect();
+    let mut parts = vec![
+        format!("{} operations: {}", stream.entries.len(), counts.join(", ")),
+        format!("{read} bytes read, {written} written"),
+    ];
+    let ReplayOptions { sync_open, sync_dirs, sync_writes, no_resolve } = replay.options;
+    if replay.pace.is_some() {
+        parts.push("at the loop's rate, operation by operation".into());
+    }
+    for (is, words) in [
+        (sync_open, "files opened with O_SYNC"),
+        (sync_dirs, "directories made durable"),
+        (sync_writes, "files made durable after each write"),
+        (no_resolve, "names that are not found are looked for no further"),
+    ] {
+        if is {
+            parts.push(words.into());
+        }
+    }
+    parts
 }
 
 #[cfg(test)]

@@ -405,7 +405,7 @@ fn next_member<O: Os>(worker: &mut Worker<O>, id: u16, set: SetId) -> bool {
 }
 
 /// Waits until the next iteration is due.
-fn pace<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Result<(), Stopped> {
+pub fn pace<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Result<(), Stopped> {
     let pace = &plan.paces[usize::from(id)];
     let state = worker.paces[usize::from(id)];
     let moved = worker.moved_bytes - state.bytes.min(worker.moved_bytes);

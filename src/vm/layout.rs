@@ -255,6 +255,7 @@ impl<O: Os> Worker<O> {
 
     /// Closes everything this worker has open.
     pub fn close_all(&mut self) {
+        self.close_replays();
         for set in 0..self.hands.len() {
             let kept = std::mem::take(&mut self.hands[set].kept);
             if kept.is_empty() {

@@ -128,6 +128,13 @@ impl<O: Os> Worker<O> {
         base
     }
 
+    /// Notes a path that was not put together here, for messages.
+    pub fn set_path(&mut self, path: &[u8]) {
+        self.path.clear();
+        self.path.extend_from_slice(path);
+        self.path.push(0);
+    }
+
     /// The path put together last.
     pub fn path(path: &[u8]) -> &CStr {
         CStr::from_bytes_until_nul(path).unwrap_or(c"")

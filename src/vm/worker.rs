@@ -171,6 +171,8 @@ pub struct Worker<O: Os> {
     /// The last choice found files, every one of them in another worker's hand.
     pub(super) all_held: bool,
     reported: (u64, u64),
+    /// Recorded loads, by their number in the plan.
+    pub(super) replays: Vec<Option<Box<super::replay::Replaying>>>,
     /// Transfers in flight, of the engine in use.
     pub queue: Queue,
     /// Those of the other engines.
@@ -270,6 +272,7 @@ impl<O: Os> Worker<O> {
             fault: None,
             all_held: false,
             reported: (0, 0),
+            replays: Vec::new(),
             queue: Queue::default(),
             queues: Vec::new(),
             engine: 0,

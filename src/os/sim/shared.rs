@@ -29,6 +29,9 @@ pub struct Options {
     pub trace: usize,
     /// Whether the trace begins only with [`SimFs::start_trace`].
     pub trace_later: bool,
+    /// Whether directories show the names in them (sorted), and not only how many there are: costs
+    /// memory for every name.
+    pub names: bool,
 }
 
 impl Default for Options {
@@ -41,6 +44,7 @@ impl Default for Options {
             script: Script::default(),
             trace: 0,
             trace_later: false,
+            names: false,
         }
     }
 }
@@ -91,7 +95,9 @@ impl Shared {
 impl SimFs {
     /// An empty file system on a machine of this kind.
     pub fn new(options: Options) -> SimFs {
-        let disk = Mutex::new(Disk::new(options.space, options.inodes));
+        let mut disk = Disk::new(options.space, options.inodes);
+        disk.keep_names(options.names);
+        let disk = Mutex::new(disk);
         let recording = AtomicBool::new(!options.trace_later);
         SimFs { shared: Arc::new(Shared { options, disk, recording, trace: Mutex::default() }) }
     }
@@ -137,6 +143,11 @@ impl SimFs {
     /// Bytes written since the beginning, by all workers.
     pub fn written(&self) -> u64 {
         self.shared.disk().written
+    }
+
+    /// Looks at the calls remembered so far without copying them, in the order of [`SimFs::trace`].
+    pub fn look(&self, mut see: impl FnMut(&Event)) {
+        lock(&self.shared.trace).values().flatten().for_each(&mut see);
     }
 
     /// The calls remembered so far, worker by worker, each in its order.

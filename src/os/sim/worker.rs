@@ -14,7 +14,7 @@ use crate::os::machine::{
     Space, Stat, Transfer, Whence,
 };
 use crate::os::sql_error::{CANTOPEN, FULL, IOERR, SqlCall, SqlError};
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
 /// Descriptor of the root; 0 to 2 are a process's own.
@@ -544,7 +544,7 @@ impl Os for Sim {
         })
     }
 
-    fn read_directory(&mut self, fd: Fd, _seen: &mut dyn FnMut(&CStr, Kind)) -> Call<usize> {
+    fn read_directory(&mut self, fd: Fd, seen: &mut dyn FnMut(&CStr, Kind)) -> Call<usize> {
         self.call(
             Op::Getdents,
             About::File(fd),
@@ -557,8 +557,11 @@ impl Os for Sim {
                 if disk.inode(open.ino)?.links == 0 {
                     return Err(Errno(libc::ENOENT));
                 }
-                drop(disk);
                 let read = entries.saturating_sub(open.position).min(ENTRIES);
+                if sim.shared.options.names {
+                    show(&disk, open, read, seen);
+                }
+                drop(disk);
                 sim.file_mut(fd)?.position += read;
                 Ok((read * ENTRY) as usize)
             },
@@ -603,6 +606,29 @@ impl Os for Sim {
     fn mark(&mut self, text: &CStr) {
         let detail = || Detail::Text(text.to_string_lossy().into_owned());
         let _ = self.call(Op::Mark, About::Nothing, detail, |_| Ok(()));
+    }
+}
+
+/// Shows `count` entries of a directory from where it stands: itself and the one above come first.
+fn show(disk: &Disk, open: &Open, count: u64, seen: &mut dyn FnMut(&CStr, Kind)) {
+    let end = open.position + count;
+    for (at, name) in [c".", c".."].into_iter().enumerate() {
+        if (open.position..end).contains(&(at as u64)) {
+            seen(name, Kind::Directory);
+        }
+    }
+    let from = open.position.saturating_sub(2);
+    for name in disk.shown(open.ino, from, end.saturating_sub(2).saturating_sub(from)) {
+        let kind = disk.lookup(open.ino, &name).and_then(|ino| disk.inode(ino).ok());
+        let kind = match kind.map(|inode| &inode.body) {
+            Some(Body::File(_)) => Kind::File,
+            Some(Body::Directory(_)) => Kind::Directory,
+            Some(Body::Symlink) => Kind::Symlink,
+            _ => Kind::Unknown,
+        };
+        if let Ok(name) = CString::new(name) {
+            seen(&name, kind);
+        }
     }
 }
 

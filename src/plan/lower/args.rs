@@ -20,6 +20,9 @@ impl Lower {
         self.arguments(&mut args, node, row);
         self.engine(program, &mut args, node, row);
         self.modifiers(&mut args, node);
+        if let (Object::Replay, Some(object)) = (&row.object, object) {
+            self.replay(program, &mut args, node, object);
+        }
         self.opening(program, &mut args, node, row);
         self.limits(&args, node, row);
         self.note_use(&args, row);
@@ -42,7 +45,7 @@ impl Lower {
     fn object(&mut self, program: &Program, args: &mut Args, row: &Row, object: Option<&Node>) {
         let Some(object) = object else { return };
         match row.object {
-            Object::None | Object::Set => {}
+            Object::None | Object::Set | Object::Replay => {}
             Object::Amount => args.amount = self.amount(object),
             Object::Value => args.value = self.draw(object),
             Object::Pause => {
@@ -74,7 +77,7 @@ impl Lower {
     ) {
         let by_object = object.filter(|_| matches!(row.object, Object::Set));
         let named = by_object.or_else(|| node.get("in"));
-        let takes_set = matches!(row.object, Object::Set) || row.needs_open;
+        let takes_set = matches!(row.object, Object::Set | Object::Replay) || row.needs_open;
         if !takes_set {
             return;
         }

@@ -251,6 +251,8 @@ impl Lower {
     fn largest_block(&self) -> u64 {
         let data = self.plan.args.iter().filter_map(|args| self.largest_transfer(args));
         let stdio = self.plan.args.iter().any(|a| a.opening.stdio);
+        let replayed = self.plan.replays.iter().map(|replay| replay.stream.largest);
+        let data = data.chain(replayed);
         let least = if stdio { crate::ops::stdio::LARGEST_BLOCK * 2 } else { LEAST_BUFFER };
         data.max().unwrap_or(0).max(least)
     }

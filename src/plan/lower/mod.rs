@@ -8,6 +8,7 @@ mod limits;
 mod loops;
 mod phases;
 mod quantiles;
+mod replay;
 mod sets;
 mod sql;
 mod statements;
