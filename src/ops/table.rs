@@ -50,8 +50,10 @@ const FAMILIES: &[&[Row]] = &[
     super::durability::ROWS,
     super::names::ROWS,
     super::attributes::ROWS,
+    super::sql::ROWS,
     super::flow::ROWS,
     super::trees::ROWS,
+    super::replay::ROWS,
 ];
 
 /// What performs each operation, in the order of [`rows`].
@@ -63,8 +65,10 @@ pub fn table<O: Os>() -> Vec<Exec<O>> {
         super::durability::execs::<O>(),
         super::names::execs::<O>(),
         super::attributes::execs::<O>(),
+        super::sql::execs::<O>(),
         super::flow::execs::<O>(),
         super::trees::execs::<O>(),
+        super::replay::execs::<O>(),
     ]
     .concat()
 }

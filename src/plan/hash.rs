@@ -261,6 +261,15 @@ impl<T: Canonical> Canonical for std::sync::Arc<T> {
     }
 }
 
+impl Canonical for ReplayPlan {
+    fn put(&self, to: &mut Sink) {
+        let ReplayPlan { stream, replace, options, pace, stats } = self;
+        // Everything else in a stream follows from what its own hash covers.
+        to.bytes(&stream.digest);
+        put_all!(to; replace, options, pace, stats);
+    }
+}
+
 impl Canonical for Plan {
     fn put(&self, to: &mut Sink) {
         let Plan {
@@ -279,6 +288,8 @@ impl Canonical for Plan {
             ats,
             names,
             datasets,
+            sql,
+            replays,
             budgets,
             blocks,
             barriers,
@@ -288,7 +299,7 @@ impl Canonical for Plan {
         } = self;
         put_all!(to; workers, engines, random, sets, phases, schedule);
         put_all!(to; args, loops, mixes, eaches, paces, tables);
-        put_all!(to; ats, names, datasets, budgets, blocks, barriers);
+        put_all!(to; ats, names, datasets, sql, replays, budgets, blocks, barriers);
         largest_block.put(to);
     }
 }
@@ -303,6 +314,7 @@ fields! {
     Dataset { name, files, dirs, text, order }
     DataFile { start, len, dir, size }
     DataDir { start, len, parent, new }
+    ReplayOptions { sync_open, sync_dirs, sync_writes, no_resolve }
     LoopPlan { until, ramp, budget, phase }
     MixPlan { table, targets, exact, decks }
     EachPlan { set, order, limit }
@@ -313,6 +325,8 @@ fields! {
     GroupPlan { name, workers, code, ends_phase, measured }
     PhasePlan { name, measured, groups, stats, expected }
     RandomPlan { generator, seed }
+    Statement { pieces, line }
+    SqlPlan { databases, pragmas, scripts }
     EnginePlan { name, depth, direct, fallback }
 }
 
@@ -332,7 +346,7 @@ variants! {
     Parents { 0 Ahead, 1 Missing, 2 Always }
     Detail {
         0 Nothing, 1 Advice(advice), 2 Space(space), 3 Lock(lock), 4 Pause, 5 Order(order), 6 Barrier(id),
-        7 OpenFile, 8 Subdirs, 9 Relative, 11 Tree(step),
+        7 OpenFile, 8 Subdirs, 9 Relative, 11 Tree(step), 14 Script(id), 10 Replay(id),
     }
     Until {
         0 Times(n), 1 Time(nanos), 2 Ops { total, each, data }, 3 Bytes { total, each }, 4 Passes(n),

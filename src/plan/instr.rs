@@ -8,6 +8,8 @@ use crate::os::{Advice, Errno, Lock, Nanos, Recipe, Space};
 
 pub use super::dataset::*;
 pub use super::sets::*;
+pub use super::sql::*;
+pub use super::stream::{ReplayOptions, ReplayPlan, Stream};
 
 /// Index into a program.
 pub type Pc = u32;
@@ -229,6 +231,10 @@ pub enum Detail {
     Relative,
     /// What is done with a tree as a whole.
     Tree(TreeStep),
+    /// The statements of a database (index into [`SqlPlan::scripts`]).
+    Script(u32),
+    /// Which recorded load is performed ([`Plan::replays`]).
+    Replay(u16),
 }
 
 /// The operands of one operation. One struct for all of them: an operation reads what it needs.
@@ -519,6 +525,12 @@ impl EnginePlan {
         EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never, fallback: Vec::new() }
     }
 
+    /// Whether files are to be open for direct I/O. A preference that the engine cannot follow is none.
+    pub fn wants_direct(&self) -> Direct {
+        let can = crate::os::engine_facts(&self.name).is_none_or(|facts| facts.direct);
+        if self.direct == Direct::Prefer && !can { Direct::Never } else { self.direct }
+    }
+
     /// Whether its transfers are queued, be it one at a time.
     pub fn has_queue(&self) -> bool {
         crate::os::engine_facts(&self.name).is_some_and(|facts| facts.max_depth > 1)
@@ -570,6 +582,10 @@ pub struct Plan {
     pub names: Vec<Vec<Segment>>,
     /// Lists of files that trees are written from.
     pub datasets: Datasets,
+    /// Databases and what is said to them.
+    pub sql: SqlPlan,
+    /// Recorded loads.
+    pub replays: Vec<ReplayPlan>,
     /// Number of shared budgets.
     pub budgets: u16,
     /// Number of labelled blocks.
@@ -591,7 +607,7 @@ impl Plan {
 
     /// Whether what happens depends on the names that directories hold.
     pub fn reads_names(&self) -> bool {
-        self.sets.iter().any(|set| set.trees.is_some())
+        !self.replays.is_empty() || self.sets.iter().any(|set| set.trees.is_some())
     }
 
     /// The engine a step's transfers go through.
@@ -627,6 +643,8 @@ impl Plan {
             ats: Vec::new(),
             names: Vec::new(),
             datasets: Vec::new(),
+            sql: SqlPlan::default(),
+            replays: Vec::new(),
             budgets: 0,
             blocks: 0,
             barriers: 0,

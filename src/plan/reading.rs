@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::instr::{Args, Instr, PhasePlan, Plan};
+use super::instr::{Args, Detail, Instr, PhasePlan, Plan};
+use super::stream::Kind;
 
 /// Statistics of a phase that count reads, as positions in its list.
 pub fn reading(plan: &Plan, phase: &PhasePlan) -> BTreeSet<usize> {
@@ -12,6 +13,13 @@ pub fn reading(plan: &Plan, phase: &PhasePlan) -> BTreeSet<usize> {
         if let Instr::Op { op, args } = instr
             && reads(usize::from(*op))
             && let Some(Args { stat, .. }) = plan.args.get(*args as usize)
+        {
+            out.insert(usize::from(*stat));
+        }
+        if let Instr::Op { args, .. } = instr
+            && let Some(Args { detail: Detail::Replay(id), .. }) = plan.args.get(*args as usize)
+            && let Some(stat) =
+                plan.replays.get(usize::from(*id)).and_then(|r| r.stats.get(Kind::Read as usize))
         {
             out.insert(usize::from(*stat));
         }

@@ -35,6 +35,8 @@ impl Sketch {
             ats: vec![],
             names: vec![],
             datasets: vec![],
+            sql: SqlPlan::default(),
+            replays: vec![],
             budgets: 0,
             blocks: 0,
             barriers: 0,

@@ -2,6 +2,7 @@
 //! Knows what operands mean, neither programs nor machines.
 
 use super::instr::*;
+use super::stream::Kind;
 use crate::os::{Recipe, Space};
 use crate::profile::units::{format_duration, format_percent, format_size};
 
@@ -190,7 +191,7 @@ pub fn flags(flags: i32) -> String {
 /// The word an operation was given.
 pub fn detail(detail: Detail) -> Option<String> {
     Some(match detail {
-        Detail::Nothing | Detail::Pause => return None,
+        Detail::Nothing | Detail::Pause | Detail::Script(_) => return None,
         Detail::Advice(advice) => format!("{advice:?}").to_lowercase(),
         Detail::Space(Space::KeepSize) => "keep_size".into(),
         Detail::Space(how) => format!("{how:?}").to_lowercase(),
@@ -201,7 +202,24 @@ pub fn detail(detail: Detail) -> Option<String> {
         Detail::Subdirs => "every subdirectory".into(),
         Detail::Relative => "from where it is".into(),
         Detail::Tree(step) => tree(&step)?,
+        Detail::Replay(id) => format!("load {id}"),
     })
+}
+
+/// Statements: one as it is written, several by their number and the first of them.
+pub fn script(args: &Args, plan: &Plan) -> String {
+    let script = match args.detail {
+        Detail::Script(id) => plan.sql.scripts.get(id as usize),
+        _ => None,
+    };
+    match script.map_or(&[][..], Vec::as_slice) {
+        [] => "no statement".into(),
+        [one] => name(&one.pieces),
+        [first, ..] => {
+            let count = script.map_or(0, Vec::len);
+            format!("{count} statements from {}", name(&first.pieces))
+        }
+    }
 }
 
 /// How members are walked over.
@@ -280,6 +298,40 @@ fn tree(step: &TreeStep) -> Option<String> {
         }
     }
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// What a recorded load consists of.
+pub fn replay(replay: &ReplayPlan) -> Vec<String> {
+    let stream = &replay.stream;
+    let (read, written) = stream.bytes;
+    let counts = Kind::ALL.iter().filter(|kind| stream.count(**kind) > 0).map(|kind| {
+        let name = match kind {
+            Kind::Sleep => "sleep",
+            Kind::NotBefore => "not_before",
+            kind => kind.key(),
+        };
+        format!("{} {name}", stream.count(*kind))
+    });
+    let counts: Vec<String> = counts.collect();
+    let mut parts = vec![
+        format!("{} operations: {}", stream.entries.len(), counts.join(", ")),
+        format!("{read} bytes read, {written} written"),
+    ];
+    let ReplayOptions { sync_open, sync_dirs, sync_writes, no_resolve } = replay.options;
+    if replay.pace.is_some() {
+        parts.push("at the loop's rate, operation by operation".into());
+    }
+    for (is, words) in [
+        (sync_open, "files opened with O_SYNC"),
+        (sync_dirs, "directories made durable"),
+        (sync_writes, "files made durable after each write"),
+        (no_resolve, "names that are not found are looked for no further"),
+    ] {
+        if is {
+            parts.push(words.into());
+        }
+    }
+    parts
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ pub const PROFILE: &[Field] = &[
 pub const NOT_YET: &[(&str, &str)] = &[];
 
 /// Verbs of the language's plan; those that the operation table has by now are found there first.
-pub const VERBS_NOT_YET: &[&str] = &["sql", "sql_file", "replay"];
+pub const VERBS_NOT_YET: &[&str] = &[];
 
 const REPRODUCES: &[Field] = &[
     Field::required("tool", Text, "name of the tool"),

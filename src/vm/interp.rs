@@ -108,7 +108,10 @@ pub fn run<O: Os>(
                 };
             }
             Instr::LoopEnd { id } => {
-                settle(worker)?;
+                // What has a window or an amount of its own is over when its last transfer is.
+                if !matches!(plan.loops[usize::from(id)].until, Until::Times(_)) {
+                    settle(worker)?;
+                }
                 end_loop(worker, id);
                 pc += 1;
             }
@@ -402,7 +405,7 @@ fn next_member<O: Os>(worker: &mut Worker<O>, id: u16, set: SetId) -> bool {
 }
 
 /// Waits until the next iteration is due.
-fn pace<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Result<(), Stopped> {
+pub fn pace<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Result<(), Stopped> {
     let pace = &plan.paces[usize::from(id)];
     let state = worker.paces[usize::from(id)];
     let moved = worker.moved_bytes - state.bytes.min(worker.moved_bytes);

@@ -15,6 +15,7 @@ mod paths;
 pub mod pool;
 pub mod queue;
 pub mod random;
+pub mod replay;
 pub mod shared;
 pub mod stat;
 mod taking;

@@ -173,6 +173,8 @@ pub struct Worker<O: Os> {
     reported: (u64, u64),
     /// What is kept of trees between steps.
     pub(super) trees: super::trees::TreeState,
+    /// Recorded loads, by their number in the plan.
+    pub(super) replays: Vec<Option<Box<super::replay::Replaying>>>,
     /// Transfers in flight, of the engine in use.
     pub queue: Queue,
     /// Those of the other engines.
@@ -273,6 +275,7 @@ impl<O: Os> Worker<O> {
             all_held: false,
             reported: (0, 0),
             trees: super::trees::TreeState::default(),
+            replays: Vec::new(),
             queue: Queue::default(),
             queues: Vec::new(),
             engine: 0,
@@ -555,11 +558,12 @@ impl<O: Os> Worker<O> {
             self.fault = Some(Box::new(Fault {
                 args: Some(self.running),
                 call,
-                path: String::from_utf8_lossy(&self.path[..end]).into_owned(),
+                path: String::from_utf8_lossy(&self.path[..end]).into(),
                 offset,
                 len,
                 errno,
-                message,
+                message: message.map(String::into_boxed_str),
+                what_to_do: None,
                 written: self.moved_bytes,
             }));
         }

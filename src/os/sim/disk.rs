@@ -6,7 +6,7 @@
 
 use super::content::{BLOCK, Content};
 use crate::os::machine::{Call, Errno, FsStat, Stat};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// Number of an inode.
@@ -104,8 +104,8 @@ pub struct Disk {
     /// Inodes to use again.
     free: Vec<Ino>,
     names: HashMap<Key, Ino, BuildHasherDefault<AsIs>>,
-    /// Names in full by directory, where they are remembered.
-    listed: Option<HashMap<Ino, BTreeMap<Vec<u8>, Ino>>>,
+    /// The names themselves by directory, where they are kept.
+    shown: Option<HashMap<Ino, BTreeSet<Box<[u8]>>>>,
     /// Extended attributes: inode, name → length.
     pub(super) xattrs: HashMap<Ino, HashMap<Vec<u8>, usize>>,
     blocks: u64,
@@ -126,7 +126,7 @@ impl Disk {
             inodes: vec![Inode { size: BLOCK, body: Body::Directory(Box::new(root)), links: 1, opens: 0 }],
             free: Vec::new(),
             names: HashMap::default(),
-            listed: None,
+            shown: None,
             xattrs: HashMap::new(),
             blocks: space / BLOCK,
             blocks_used: 0,
@@ -136,16 +136,16 @@ impl Disk {
         }
     }
 
-    /// Remembers names from now on, so that directories can show them.
-    pub fn remember_names(&mut self) {
-        self.listed = Some(HashMap::new());
+    /// Whether names are kept to be shown. Asked of an empty disk.
+    pub fn keep_names(&mut self, keep: bool) {
+        self.shown = keep.then(HashMap::new);
     }
 
-    /// Names in a directory from a place on, in the order of their bytes; none where they are not
-    /// remembered.
-    pub fn entries(&self, dir: Ino, from: usize) -> impl Iterator<Item = (&[u8], Ino)> {
-        let names = self.listed.as_ref().and_then(|listed| listed.get(&dir));
-        names.into_iter().flatten().skip(from).map(|(name, ino)| (name.as_slice(), *ino))
+    /// Up to `count` names of a directory after the first `from`, sorted; none where they are not kept.
+    pub fn shown(&self, dir: Ino, from: u64, count: u64) -> Vec<Box<[u8]>> {
+        let all = self.shown.as_ref().and_then(|shown| shown.get(&dir));
+        let part = all.into_iter().flatten().skip(from as usize).take(count as usize);
+        part.cloned().collect()
     }
 
     /// The inode of that number; `EIO` where there is none.
@@ -229,8 +229,8 @@ impl Disk {
         self.inode_mut(ino)?.links += 1;
         self.directory_mut(dir)?.entries += 1;
         self.names.insert(Key::new(dir, name), ino);
-        if let Some(listed) = &mut self.listed {
-            listed.entry(dir).or_default().insert(name.to_vec(), ino);
+        if let Some(shown) = &mut self.shown {
+            shown.entry(dir).or_default().insert(name.into());
         }
         if let Body::Directory(moved) = &mut self.inode_mut(ino)?.body {
             moved.parent = dir;
@@ -241,8 +241,8 @@ impl Disk {
     /// Takes a name away, and the inode with it where nothing else holds that.
     pub fn detach(&mut self, dir: Ino, name: &[u8]) -> Call<()> {
         let ino = self.names.remove(&Key::new(dir, name)).ok_or(Errno(libc::ENOENT))?;
-        if let Some(names) = self.listed.as_mut().and_then(|listed| listed.get_mut(&dir)) {
-            names.remove(name);
+        if let Some(own) = self.shown.as_mut().and_then(|shown| shown.get_mut(&dir)) {
+            own.remove(name);
         }
         self.directory_mut(dir)?.entries -= 1;
         self.inode_mut(ino)?.links -= 1;

@@ -21,9 +21,6 @@ pub struct Options {
     pub inodes: u64,
     /// Descriptors each worker may have open, the root counted.
     pub descriptors: u32,
-    /// Directories show their names. Without, they only know how many there are, which takes less
-    /// memory.
-    pub names: bool,
     /// How long calls take.
     pub latency: Latency,
     /// What goes wrong.
@@ -32,6 +29,9 @@ pub struct Options {
     pub trace: usize,
     /// Whether the trace begins only with [`SimFs::start_trace`].
     pub trace_later: bool,
+    /// Whether directories show the names in them (sorted), and not only how many there are: costs
+    /// memory for every name.
+    pub names: bool,
 }
 
 impl Default for Options {
@@ -40,11 +40,11 @@ impl Default for Options {
             space: 1 << 40,
             inodes: 1 << 28,
             descriptors: 1 << 20,
-            names: false,
             latency: Latency::default(),
             script: Script::default(),
             trace: 0,
             trace_later: false,
+            names: false,
         }
     }
 }
@@ -96,9 +96,7 @@ impl SimFs {
     /// An empty file system on a machine of this kind.
     pub fn new(options: Options) -> SimFs {
         let mut disk = Disk::new(options.space, options.inodes);
-        if options.names {
-            disk.remember_names();
-        }
+        disk.keep_names(options.names);
         let disk = Mutex::new(disk);
         let recording = AtomicBool::new(!options.trace_later);
         SimFs { shared: Arc::new(Shared { options, disk, recording, trace: Mutex::default() }) }
@@ -145,6 +143,11 @@ impl SimFs {
     /// Bytes written since the beginning, by all workers.
     pub fn written(&self) -> u64 {
         self.shared.disk().written
+    }
+
+    /// Looks at the calls remembered so far without copying them, in the order of [`SimFs::trace`].
+    pub fn look(&self, mut see: impl FnMut(&Event)) {
+        lock(&self.shared.trace).values().flatten().for_each(&mut see);
     }
 
     /// The calls remembered so far, worker by worker, each in its order.

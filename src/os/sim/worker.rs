@@ -1,7 +1,8 @@
 //! The trait [`Os`] on the simulation: one value a worker, with its own clock and descriptors.
 //!
 //! A call is decided at once, by the script or by the disk, and takes virtual time; with a queue
-//! the worker goes on meanwhile. Locks are always granted, as nobody could be waited for.
+//! the worker goes on meanwhile. What is not a transfer is refused (`EBUSY`) on open files while
+//! transfers are in flight, which shows that they were waited for. Locks are always granted, as nobody could be waited for.
 
 use super::disk::{Body, Disk, Ino, ROOT};
 use super::script::{Direct, Faults, Op};
@@ -12,7 +13,8 @@ use crate::os::machine::{
     Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Kind, Lock, Nanos, Os, QueueState, Recipe,
     Space, Stat, Transfer, Whence,
 };
-use std::ffi::CStr;
+use crate::os::sql_error::{CANTOPEN, FULL, IOERR, SqlCall, SqlError};
+use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
 /// Descriptor of the root; 0 to 2 are a process's own.
@@ -119,6 +121,10 @@ impl Sim {
         let fate = self.faults.of(op);
         let result = match fate.errno {
             Some(errno) => Err(errno),
+            // No machine says so; but the interpreter must never come to it.
+            None if !self.in_flight.is_empty() && matches!(about, About::File(_) | About::Files(..)) => {
+                Err(Errno(libc::EBUSY))
+            }
             None => work(self),
         };
         let bytes = match (&result, op) {
@@ -201,6 +207,11 @@ impl Drop for Sim {
     }
 }
 
+/// A database of the simulation fails as a call does.
+fn failed(code: i32, errno: Errno) -> Box<SqlError> {
+    Box::new(SqlError { code, message: "simulated".into(), errno: Some(errno) })
+}
+
 impl Os for Sim {
     const BYTES: bool = false;
 
@@ -280,7 +291,7 @@ impl Os for Sim {
     }
 
     fn open_queue(&mut self, depth: u32, _slots: u32, _len: usize) -> Call<()> {
-        self.slots = depth as usize;
+        self.slots = self.slots.max(depth as usize);
         Ok(())
     }
 
@@ -540,26 +551,15 @@ impl Os for Sim {
             || Detail::None,
             |sim| {
                 let open = sim.real(fd)?;
-                let (ino, position) = (open.ino, open.position);
                 let disk = sim.shared.disk();
                 // The directory itself and the one above are listed too.
-                let entries = disk.directory(ino)?.entries + 2;
-                if disk.inode(ino)?.links == 0 {
+                let entries = disk.directory(open.ino)?.entries + 2;
+                if disk.inode(open.ino)?.links == 0 {
                     return Err(Errno(libc::ENOENT));
                 }
-                let read = entries.saturating_sub(position).min(ENTRIES);
-                let itself = [c".", c".."].into_iter().skip(position as usize).take(read as usize);
-                itself.clone().for_each(|name| seen(name, Kind::Directory));
-                let rest = read as usize - itself.count();
-                for (name, ino) in disk.entries(ino, position.saturating_sub(2) as usize).take(rest) {
-                    let kind = match disk.inode(ino)?.body {
-                        Body::Directory(_) => Kind::Directory,
-                        Body::Symlink => Kind::Symlink,
-                        _ => Kind::File,
-                    };
-                    if let Ok(name) = std::ffi::CString::new(name) {
-                        seen(&name, kind);
-                    }
+                let read = entries.saturating_sub(open.position).min(ENTRIES);
+                if sim.shared.options.names {
+                    show(&disk, open, read, seen);
                 }
                 drop(disk);
                 sim.file_mut(fd)?.position += read;
@@ -568,9 +568,67 @@ impl Os for Sim {
         )
     }
 
+    fn db_open(&mut self, dir: Fd, path: &CStr, pragmas: &[(String, String)]) -> SqlCall<Fd> {
+        let settings: Vec<String> = pragmas.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let name = if self.tracing { self.name(About::Path(dir, path)).into() } else { Box::default() };
+        let about = About::Path(dir, path);
+        let opened = self.call(
+            Op::DbOpen,
+            about,
+            || Detail::Text(settings.join(" ")),
+            |sim| {
+                let dir = sim.file(dir)?.ino;
+                let flags = libc::O_RDWR | libc::O_CREAT;
+                let ino = sim.shared.disk().open(dir, path, flags, Direct::Ignored)?;
+                Ok(sim.number(Open { ino, flags, align: 1, position: 0, name }))
+            },
+        );
+        opened.map_err(|errno| failed(CANTOPEN, errno))
+    }
+
+    fn db_exec(&mut self, db: Fd, statement: &str) -> SqlCall<()> {
+        let detail = || Detail::Text(statement.to_string());
+        let done = self.call(Op::Sql, About::File(db), detail, |sim| sim.real(db).map(|_| ()));
+        // What SQLite makes of a disk without room, and of everything else.
+        done.map_err(|errno| failed(if errno.0 == libc::ENOSPC { FULL } else { IOERR }, errno))
+    }
+
+    fn db_close(&mut self, db: Fd) -> SqlCall<()> {
+        let close = |sim: &mut Self| {
+            sim.release(db)?;
+            sim.closed.push(db);
+            Ok(())
+        };
+        let closed = self.call(Op::DbClose, About::File(db), || Detail::None, close);
+        closed.map_err(|errno| failed(IOERR, errno))
+    }
+
     fn mark(&mut self, text: &CStr) {
         let detail = || Detail::Text(text.to_string_lossy().into_owned());
         let _ = self.call(Op::Mark, About::Nothing, detail, |_| Ok(()));
+    }
+}
+
+/// Shows `count` entries of a directory from where it stands: itself and the one above come first.
+fn show(disk: &Disk, open: &Open, count: u64, seen: &mut dyn FnMut(&CStr, Kind)) {
+    let end = open.position + count;
+    for (at, name) in [c".", c".."].into_iter().enumerate() {
+        if (open.position..end).contains(&(at as u64)) {
+            seen(name, Kind::Directory);
+        }
+    }
+    let from = open.position.saturating_sub(2);
+    for name in disk.shown(open.ino, from, end.saturating_sub(2).saturating_sub(from)) {
+        let kind = disk.lookup(open.ino, &name).and_then(|ino| disk.inode(ino).ok());
+        let kind = match kind.map(|inode| &inode.body) {
+            Some(Body::File(_)) => Kind::File,
+            Some(Body::Directory(_)) => Kind::Directory,
+            Some(Body::Symlink) => Kind::Symlink,
+            _ => Kind::Unknown,
+        };
+        if let Ok(name) = CString::new(name) {
+            seen(&name, kind);
+        }
     }
 }
 

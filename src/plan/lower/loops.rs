@@ -154,11 +154,17 @@ impl Lower {
         self.plan.loops.push(LoopPlan { until: words.until, ramp: words.ramp, budget, phase });
         let start = program.emit(Instr::LoopStart { id, exit: 0 });
         let head = program.here();
-        if let Some(pace) = words.pace {
+        let pace = words.pace.map(|pace| {
             self.plan.paces.push(pace);
-            program.emit(Instr::Pace { id: (self.plan.paces.len() - 1) as u16 });
+            (self.plan.paces.len() - 1) as u16
+        });
+        if let Some(id) = pace {
+            program.emit(Instr::Pace { id });
         }
         self.leavable(program, body);
+        if let Some(pace) = pace {
+            self.pace_replays(&program.code[head as usize..], pace);
+        }
         program.emit(Instr::LoopNext { id, head });
         let exit = program.emit(Instr::LoopEnd { id });
         program.code[start as usize] = Instr::LoopStart { id, exit };
@@ -181,6 +187,7 @@ impl Lower {
     /// Where no data moves, operations of any kind count; something has to.
     fn note_what_counts(&mut self, id: u16, code: &[Instr], node: &Node) {
         let counts = |instr: &Instr| match instr {
+            _ if self.replay_of(instr).is_some() => Some(Counts::Data),
             Instr::Op { op, .. } => crate::ops::rows().nth(usize::from(*op)).map(|row| row.counts),
             _ => None,
         };

@@ -8,7 +8,10 @@ mod limits;
 mod loops;
 mod phases;
 mod quantiles;
+mod replay;
 mod sets;
+mod sql;
+mod statements;
 mod trees;
 mod values;
 
