@@ -49,6 +49,35 @@ const ROWS: &[Row] = &[
         args: &[],
         limit: 450.0,
     },
+    Row {
+        name: "io_uring 32",
+        profile: "benches/profiles/queued-read.yaml",
+        count: "operations",
+        args: &["--set", "engine=io_uring", "--set", "depth=32"],
+        limit: 200.0,
+    },
+    Row {
+        name: "io_uring 1",
+        profile: "benches/profiles/queued-read.yaml",
+        count: "operations",
+        args: &["--set", "engine=io_uring", "--set", "depth=1"],
+        limit: 320.0,
+    },
+    Row {
+        name: "libaio 32",
+        profile: "benches/profiles/queued-read.yaml",
+        count: "operations",
+        args: &["--set", "engine=libaio", "--set", "depth=32"],
+        limit: 300.0,
+    },
+    // The copy itself is 16 moves of 32 bytes or more of them that are smaller.
+    Row {
+        name: "mmap read",
+        profile: "benches/profiles/queued-read.yaml",
+        count: "operations",
+        args: &["--set", "engine=mmap", "--set", "depth=1", "--set", "block=512"],
+        limit: 150.0,
+    },
 ];
 
 /// The two numbers of operations.

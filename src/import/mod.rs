@@ -1,3 +1,5 @@
 //! One file a format that other programs write: loads to be performed, reports to be compared with.
 
+pub mod dd;
+pub mod dd_record;
 pub mod loadfile;

@@ -189,9 +189,11 @@ fn several<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: 
     };
     if args.step_stat != NO_STAT && flow == Flow::Next {
         // The step as a whole is over when its last transfer is.
-        match worker.queue.is_busy().then(|| worker.drain()).unwrap_or(Flow::Next) {
-            Flow::Next => {}
-            flow => return flow,
+        if worker.queue.is_busy() {
+            match worker.drain() {
+                Flow::Next => {}
+                flow => return flow,
+            }
         }
         worker.finish_whole(args.step_stat, start, amount, amount);
     }

@@ -22,6 +22,10 @@ pub enum Object {
     Name,
     /// The file of a recorded load.
     Replay,
+    /// Statements of a database.
+    Sql,
+    /// The path of a file of them.
+    SqlFile,
 }
 
 /// How the operation counts.

@@ -50,6 +50,7 @@ const FAMILIES: &[&[Row]] = &[
     super::durability::ROWS,
     super::names::ROWS,
     super::attributes::ROWS,
+    super::sql::ROWS,
     super::flow::ROWS,
     super::replay::ROWS,
 ];
@@ -63,6 +64,7 @@ pub fn table<O: Os>() -> Vec<Exec<O>> {
         super::durability::execs::<O>(),
         super::names::execs::<O>(),
         super::attributes::execs::<O>(),
+        super::sql::execs::<O>(),
         super::flow::execs::<O>(),
         super::replay::execs::<O>(),
     ]

@@ -7,6 +7,7 @@
 use crate::os::{Advice, Errno, Lock, Nanos, Recipe, Space};
 
 pub use super::sets::*;
+pub use super::sql::*;
 pub use super::stream::{ReplayOptions, ReplayPlan, Stream};
 
 /// Index into a program.
@@ -229,6 +230,8 @@ pub enum Detail {
     Relative,
     /// Which recorded load is performed ([`Plan::replays`]).
     Replay(u16),
+    /// The statements of a database (index into [`SqlPlan::scripts`]).
+    Script(u32),
 }
 
 /// The operands of one operation. One struct for all of them: an operation reads what it needs.
@@ -519,6 +522,12 @@ impl EnginePlan {
         EnginePlan { name: "sync".into(), depth: 1, direct: Direct::Never, fallback: Vec::new() }
     }
 
+    /// Whether files are to be open for direct I/O. A preference that the engine cannot follow is none.
+    pub fn wants_direct(&self) -> Direct {
+        let can = crate::os::engine_facts(&self.name).is_none_or(|facts| facts.direct);
+        if self.direct == Direct::Prefer && !can { Direct::Never } else { self.direct }
+    }
+
     /// Whether its transfers are queued, be it one at a time.
     pub fn has_queue(&self) -> bool {
         crate::os::engine_facts(&self.name).is_some_and(|facts| facts.max_depth > 1)
@@ -570,6 +579,8 @@ pub struct Plan {
     pub names: Vec<Vec<Segment>>,
     /// Recorded loads.
     pub replays: Vec<ReplayPlan>,
+    /// Databases and what is said to them.
+    pub sql: SqlPlan,
     /// Number of shared budgets.
     pub budgets: u16,
     /// Number of labelled blocks.
@@ -622,6 +633,7 @@ impl Plan {
             ats: Vec::new(),
             names: Vec::new(),
             replays: Vec::new(),
+            sql: SqlPlan::default(),
             budgets: 0,
             blocks: 0,
             barriers: 0,

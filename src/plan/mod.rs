@@ -13,6 +13,7 @@ pub mod reading;
 pub mod sets;
 #[cfg(test)]
 mod sketch;
+pub mod sql;
 pub mod stream;
 mod walk;
 mod words;

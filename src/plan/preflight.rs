@@ -27,12 +27,18 @@ pub struct Available {
     pub direct_alignment: Option<u64>,
     /// Longest name in bytes.
     pub name_max: u64,
+    /// Requests of asynchronous I/O that are set aside already, and the most there may be
+    /// (`fs.aio-nr` and `fs.aio-max-nr`); `None` where it is unknown.
+    pub aio: Option<(u64, u64)>,
+    /// Value of `kernel.io_uring_disabled` where it forbids rings to this process.
+    pub io_uring_disabled: Option<u64>,
 }
 
 /// Something there is not enough of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortage {
-    /// `space`, `inodes`, `descriptors`, `memory`, `threads`, `alignment`, `name` or `depth`.
+    /// `space`, `inodes`, `descriptors`, `memory`, `threads`, `alignment`, `name`, `depth`,
+    /// `direct`, `aio` or `io_uring`.
     pub what: &'static str,
     /// What the plan needs, in bytes or as a count.
     pub needs: u64,
@@ -160,9 +166,49 @@ pub fn check(needs: &Needs, available: &Available) -> Vec<Shortage> {
     short
 }
 
-/// What the plan's engines cannot do, whatever the machine.
-pub fn engine_limits(plan: &Plan) -> Vec<Shortage> {
-    plan.engines.iter().flat_map(engine_limit).collect()
+/// What the plan's engines cannot do, here or anywhere. What another engine of its `fallback` does
+/// instead is no shortage.
+pub fn engine_limits(plan: &Plan, available: &Available) -> Vec<Shortage> {
+    let used = plan.engines_used().into_iter().filter_map(|index| plan.engines.get(index));
+    let mut short: Vec<Shortage> = used.clone().flat_map(engine_limit).collect();
+    let alone = |name: &str| {
+        used.clone()
+            .filter(move |engine| engine.name == name && engine.fallback.is_empty())
+            .collect::<Vec<_>>()
+    };
+    let slots =
+        alone("libaio").iter().map(|engine| u64::from(engine.depth)).sum::<u64>() * u64::from(plan.workers);
+    if let Some((taken, most)) = available.aio
+        && slots > most.saturating_sub(taken)
+    {
+        let left = most.saturating_sub(taken);
+        short.push(Shortage {
+            what: "aio",
+            needs: slots,
+            has: left,
+            message: format!(
+                "needs {slots} slots of asynchronous I/O (workers x depth), {left} are left \
+                 (fs.aio-nr {taken} of fs.aio-max-nr {most})"
+            ),
+            help: format!(
+                "raise it (sysctl fs.aio-max-nr={}), use a smaller depth or fewer workers, or name engines to \
+                 take instead: `fallback: [io_uring, sync]`",
+                taken.saturating_add(slots).max(1 << 20)
+            ),
+        });
+    }
+    if let (Some(value), false) = (available.io_uring_disabled, alone("io_uring").is_empty()) {
+        short.push(Shortage {
+            what: "io_uring",
+            needs: 1,
+            has: 0,
+            message: format!("needs io_uring, kernel.io_uring_disabled is {value}"),
+            help: "allow it (sysctl kernel.io_uring_disabled=0), or name engines to take instead: \
+                   `fallback: [libaio, sync]`"
+                .into(),
+        });
+    }
+    short
 }
 
 fn engine_limit(engine: &EnginePlan) -> Vec<Shortage> {
@@ -239,6 +285,8 @@ mod tests {
             threads_limit: String::new(),
             direct_alignment: Some(512),
             name_max: 255,
+            aio: Some((0, 65_536)),
+            io_uring_disabled: None,
         }
     }
 
@@ -265,6 +313,7 @@ mod tests {
             threads_limit: "vm.max_map_count is 5000".into(),
             direct_alignment: Some(4096),
             name_max: 143,
+            ..plenty()
         };
         let messages: Vec<String> = check(&needs(), &little).into_iter().map(|s| s.message).collect();
         assert_eq!(
@@ -304,7 +353,7 @@ mod tests {
         let with = |name: &str, depth| {
             let mut plan = Sketch::new(1).plan;
             plan.engines[0] = EnginePlan { name: name.into(), depth, ..EnginePlan::sync() };
-            engine_limits(&plan)
+            engine_limits(&plan, &plenty())
         };
         for engine in ["sync", "mmap", "sqlite"] {
             let short = with(engine, 64);
@@ -327,7 +376,7 @@ mod tests {
         let mut plan = Sketch::new(1).plan;
         plan.engines[0] = EnginePlan { name: "mmap".into(), direct: Direct::Require, ..EnginePlan::sync() };
         assert_eq!(
-            engine_limits(&plan)[0].message,
+            engine_limits(&plan, &plenty())[0].message,
             "asks for direct I/O, engine mmap works on the page cache itself"
         );
         plan.engines[0] = EnginePlan {
@@ -336,6 +385,36 @@ mod tests {
             fallback: vec!["sync".into()],
             ..EnginePlan::sync()
         };
-        assert_eq!(engine_limits(&plan), [], "the way out goes one at a time");
+        assert_eq!(engine_limits(&plan, &plenty()), [], "the way out goes one at a time");
+    }
+
+    #[test]
+    fn slots_of_asynchronous_io_are_counted_against_what_is_left() {
+        let mut plan = Sketch::new(8).plan;
+        plan.engines[0] = EnginePlan { name: "libaio".into(), depth: 64, ..EnginePlan::sync() };
+        let left = |taken| Available { aio: Some((taken, 65_536)), ..plenty() };
+        assert_eq!(engine_limits(&plan, &left(65_024)), []);
+        let short = engine_limits(&plan, &left(65_025));
+        assert_eq!(
+            short[0].message,
+            "needs 512 slots of asynchronous I/O (workers x depth), 511 are left \
+             (fs.aio-nr 65025 of fs.aio-max-nr 65536)"
+        );
+        assert_eq!((short[0].needs, short[0].has), (512, 511));
+        plan.engines[0].fallback = vec!["sync".into()];
+        assert_eq!(engine_limits(&plan, &left(65_536)), [], "another engine is taken then");
+    }
+
+    #[test]
+    fn rings_that_are_forbidden_are_said_to_be() {
+        let mut plan = Sketch::new(1).plan;
+        plan.engines[0] = EnginePlan { name: "io_uring".into(), depth: 4, ..EnginePlan::sync() };
+        let forbidden = Available { io_uring_disabled: Some(2), ..plenty() };
+        assert_eq!(
+            engine_limits(&plan, &forbidden)[0].message,
+            "needs io_uring, kernel.io_uring_disabled is 2"
+        );
+        plan.engines[0].name = "libaio".into();
+        assert_eq!(engine_limits(&plan, &forbidden), []);
     }
 }

@@ -35,6 +35,7 @@ impl Sketch {
             ats: vec![],
             names: vec![],
             replays: vec![],
+            sql: SqlPlan::default(),
             budgets: 0,
             blocks: 0,
             barriers: 0,

@@ -81,7 +81,7 @@ pub fn run(job: &Job, stop: &Stop, progress: &Progress) -> Done {
             Err(missed) => return Done { outcome: Err(missed), kept: None, trouble: None },
         };
         match attempt(&Job { plan: &engines.plan, ..*job }, &engines, stop, progress) {
-            Attempt::Done(done) => return done,
+            Attempt::Done(done) => return *done,
             Attempt::Refused(index, errno) => {
                 chosen = engines.next(job.plan, usize::from(index), errno);
             }
@@ -91,7 +91,7 @@ pub fn run(job: &Job, stop: &Stop, progress: &Progress) -> Done {
 
 /// What came of one set of engines.
 enum Attempt {
-    Done(Done),
+    Done(Box<Done>),
     /// The engine of this number could not have its queue; nothing was done yet.
     Refused(u8, Errno),
 }
@@ -107,7 +107,8 @@ fn attempt(job: &Job, engines: &Chosen, stop: &Stop, progress: &Progress) -> Att
                 .raw_os_error()
                 .and_then(|number| crate::os::errno::name(crate::os::Errno(number)))
                 .map(str::to_string);
-            return Attempt::Done(Done { outcome: Err(Box::new((NoResult::Failed, why))), kept, trouble });
+            let outcome = Err(Box::new((NoResult::Failed, why)));
+            return Attempt::Done(Box::new(Done { outcome, kept, trouble }));
         }
     };
     let outcome = in_directory(job, engines, &directory, stop, progress);
@@ -129,7 +130,7 @@ fn attempt(job: &Job, engines: &Chosen, stop: &Stop, progress: &Progress) -> Att
         return Attempt::Refused(index, errno);
     }
     let outcome = outcome.map(|counted| Counted { elapsed_s: began.elapsed().as_secs_f64(), ..counted });
-    Attempt::Done(Done { outcome, kept, trouble })
+    Attempt::Done(Box::new(Done { outcome, kept, trouble }))
 }
 
 fn in_directory(
@@ -159,7 +160,7 @@ fn in_directory(
             // The two engines whose own work is next to nothing have programs of their own.
             if engines.all("nop") {
                 team::run(job.plan, shared, |_| Linux::with_engine(context, Null), options, eyes)
-            } else if engines.all("sync") {
+            } else if engines.all("sync") || engines.all("sqlite") {
                 team::run(job.plan, shared, |_| Linux::new(context), options, eyes)
             } else {
                 team::run(job.plan, shared, |_| Linux::with_engine(context, engines.make()), options, eyes)
@@ -251,9 +252,12 @@ fn effective(plan: &Plan, team: &TeamRun, context: &Context, cache: Option<Strin
     }
     let direct_flag = |flags: i32| flags & libc::O_DIRECT != 0;
     let used: Vec<_> = plan.engines_used().into_iter().filter_map(|index| plan.engines.get(index)).collect();
-    let direct = used.iter().any(|engine| engine.direct != Direct::Never)
+    let direct = used.iter().any(|engine| engine.wants_direct() != Direct::Never)
         || plan.args.iter().any(|args| direct_flag(args.opening.flags))
         || plan.sets.iter().any(|set| set.kept_open.is_some_and(direct_flag));
+    for engine in used.iter().filter(|engine| engine.direct != engine.wants_direct()) {
+        fallbacks.push(format!("direct I/O was not tried: engine {} works on the page cache", engine.name));
+    }
     if let Some((call, errno)) = team.refused_direct {
         fallbacks
             .push(format!("direct I/O was refused by the first {call} ({errno}): buffered from there on"));
@@ -280,7 +284,7 @@ fn effective(plan: &Plan, team: &TeamRun, context: &Context, cache: Option<Strin
         // Whether the flag had an effect is for others to find out.
         direct: Some(if direct { Directness::Unknown } else { Directness::Buffered }),
         cache,
-        engine: Some(engines::names(plan)),
+        engine: Some(engines::used(plan)),
         depth: depth(team),
         queue: queue_use(team),
         layout: (!layouts.is_empty()).then(|| layouts.join(", ")),

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::os::Errno;
 use crate::os::linux::engine::Engine;
 use crate::os::linux::engines::{self, Refused, several::Several};
-use crate::plan::instr::{EnginePlan, Plan};
+use crate::os::linux::sqlite;
+use crate::plan::instr::{Direct, EnginePlan, Plan};
 use crate::record::{NoResult, Reason};
 
 /// The engines of a case.
@@ -20,6 +21,9 @@ pub struct Chosen {
     passed: Vec<usize>,
 }
 
+/// The engine of databases.
+const SQLITE: &str = "sqlite";
+
 /// Why no engine of a list can be had.
 pub type None = Box<(NoResult, Reason)>;
 
@@ -32,8 +36,7 @@ impl Chosen {
         let mut chosen =
             Chosen { plan: Arc::clone(plan), notes: Vec::new(), passed: vec![0; plan.engines.len()] };
         for index in plan.engines_used() {
-            loop {
-                let Some(engine) = chosen.plan.engines.get(index) else { break };
+            while let Some(engine) = chosen.plan.engines.get(index) {
                 match engines::probe(&engine.name, plan.workers, engine.depth) {
                     Ok(()) => break,
                     Err(refused) => chosen.pass_over(plan, index, refused)?,
@@ -69,6 +72,10 @@ impl Chosen {
             // One that has no queue goes one at a time.
             engine.depth = if engine.has_queue() { list.depth } else { 1 };
         }
+        if plan.engines.iter().all(|engine| engine.wants_direct() == Direct::Never) {
+            plan.sets.iter_mut().for_each(|set| set.prefer_direct = false);
+            plan.args.iter_mut().for_each(|args| args.opening.prefer_direct = false);
+        }
         self.plan = Arc::new(plan);
         Ok(())
     }
@@ -95,15 +102,30 @@ fn nothing(message: String, errno: Errno, help: String) -> None {
     Box::new((NoResult::Unsupported, reason))
 }
 
-/// The names of the engines a plan's transfers go through.
+/// The names of the engines a plan's transfers and statements go through.
 pub fn names(plan: &Plan) -> String {
+    listed(plan).join(", ")
+}
+
+/// The same with the version of what comes with this program and is no part of the system.
+pub fn used(plan: &Plan) -> String {
+    let version = |name: &str| match name {
+        SQLITE => format!("{name} {}", sqlite::version()),
+        _ => name.to_string(),
+    };
+    listed(plan).into_iter().map(version).collect::<Vec<_>>().join(", ")
+}
+
+fn listed(plan: &Plan) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for engine in plan.engines_used().into_iter().filter_map(|index| plan.engines.get(index)) {
-        if !names.contains(&engine.name.as_str()) {
-            names.push(&engine.name);
+    let databases = (!plan.sql.databases.is_empty()).then_some(SQLITE);
+    let engines = plan.engines_used().into_iter().filter_map(|index| plan.engines.get(index));
+    for name in engines.map(|engine| engine.name.as_str()).chain(databases) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
-    names.join(", ")
+    names
 }
 
 #[cfg(test)]

@@ -11,8 +11,19 @@ use crate::record::{Finding, NoResult, Reason};
 use crate::system::files::Root;
 
 /// What can be allowed all the same, by name.
-pub const CHECKS: [&str; 8] =
-    ["space", "inodes", "descriptors", "memory", "threads", "name", "alignment", "depth"];
+pub const CHECKS: [&str; 11] = [
+    "space",
+    "inodes",
+    "descriptors",
+    "memory",
+    "threads",
+    "name",
+    "alignment",
+    "depth",
+    "direct",
+    "aio",
+    "io_uring",
+];
 /// Longest name of a file on every file system that matters, in bytes (`NAME_MAX`).
 const NAME_MAX: u64 = 255;
 /// Memory mappings of one worker thread: its stack, the guard page below it, the stack for
@@ -43,7 +54,7 @@ pub fn check(
         let Ok(plan) = &case.plan else { return Judged::default() };
         let needs = needs(plan);
         let mut judged = Judged::default();
-        for shortage in short_of(&needs, &available).into_iter().chain(engine_limits(plan)) {
+        for shortage in short_of(&needs, &available).into_iter().chain(engine_limits(plan, &available)) {
             if allow.iter().any(|name| name == shortage.what) {
                 judged.doubts.push(doubt(shortage));
             } else {
@@ -81,6 +92,7 @@ pub fn available(place: &Place, descriptors: u64) -> Available {
         line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
     });
     let space = place.about.space_before;
+    let number = |file: &str| root.text(file).and_then(|text| text.trim().parse::<u64>().ok());
     let (threads_max, threads_limit) = threads(&root);
     Available {
         free_bytes: space.map_or(u64::MAX, |space| space.free_bytes),
@@ -91,6 +103,10 @@ pub fn available(place: &Place, descriptors: u64) -> Available {
         threads_limit,
         direct_alignment: place.about.direct_alignment_bytes,
         name_max: NAME_MAX,
+        aio: number("/proc/sys/fs/aio-nr").zip(number("/proc/sys/fs/aio-max-nr")),
+        // 1 keeps it to processes with CAP_SYS_ADMIN and to one group.
+        io_uring_disabled: number("/proc/sys/kernel/io_uring_disabled")
+            .filter(|n| *n >= 2 || *n == 1 && !is_root()),
     }
 }
 

@@ -108,7 +108,10 @@ pub fn run<O: Os>(
                 };
             }
             Instr::LoopEnd { id } => {
-                settle(worker)?;
+                // What has a window or an amount of its own is over when its last transfer is.
+                if !matches!(plan.loops[usize::from(id)].until, Until::Times(_)) {
+                    settle(worker)?;
+                }
                 end_loop(worker, id);
                 pc += 1;
             }

@@ -237,10 +237,12 @@ impl<O: Os> Worker<O> {
         len: u32,
         asked: u32,
     ) -> Flow {
-        match self.lay_in::<WRITE>(args, fd, offset, len, asked) {
-            Flow::Next if self.queue.is_full() => self.reap(1),
-            flow => flow,
+        let mut flow = self.lay_in::<WRITE>(args, fd, offset, len, asked);
+        // One that ended may have been queued once more.
+        while flow == Flow::Next && self.queue.is_full() {
+            flow = self.reap(1);
         }
+        flow
     }
 
     /// Puts one transfer into the queue, which has room.

@@ -1,7 +1,8 @@
 //! The trait [`Os`] on the simulation: one value a worker, with its own clock and descriptors.
 //!
 //! A call is decided at once, by the script or by the disk, and takes virtual time; with a queue
-//! the worker goes on meanwhile. Locks are always granted, as nobody could be waited for.
+//! the worker goes on meanwhile. What is not a transfer is refused (`EBUSY`) on open files while
+//! transfers are in flight, which shows that they were waited for. Locks are always granted, as nobody could be waited for.
 
 use super::disk::{Body, Disk, Ino, ROOT};
 use super::script::{Direct, Faults, Op};
@@ -12,6 +13,7 @@ use crate::os::machine::{
     Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Kind, Lock, Nanos, Os, QueueState, Recipe,
     Space, Stat, Transfer, Whence,
 };
+use crate::os::sql_error::{CANTOPEN, FULL, IOERR, SqlCall, SqlError};
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
@@ -119,6 +121,10 @@ impl Sim {
         let fate = self.faults.of(op);
         let result = match fate.errno {
             Some(errno) => Err(errno),
+            // No machine says so; but the interpreter must never come to it.
+            None if !self.in_flight.is_empty() && matches!(about, About::File(_) | About::Files(..)) => {
+                Err(Errno(libc::EBUSY))
+            }
             None => work(self),
         };
         let bytes = match (&result, op) {
@@ -201,6 +207,11 @@ impl Drop for Sim {
     }
 }
 
+/// A database of the simulation fails as a call does.
+fn failed(code: i32, errno: Errno) -> Box<SqlError> {
+    Box::new(SqlError { code, message: "simulated".into(), errno: Some(errno) })
+}
+
 impl Os for Sim {
     const BYTES: bool = false;
 
@@ -280,7 +291,7 @@ impl Os for Sim {
     }
 
     fn open_queue(&mut self, depth: u32, _slots: u32, _len: usize) -> Call<()> {
-        self.slots = depth as usize;
+        self.slots = self.slots.max(depth as usize);
         Ok(())
     }
 
@@ -555,6 +566,41 @@ impl Os for Sim {
                 Ok((read * ENTRY) as usize)
             },
         )
+    }
+
+    fn db_open(&mut self, dir: Fd, path: &CStr, pragmas: &[(String, String)]) -> SqlCall<Fd> {
+        let settings: Vec<String> = pragmas.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let name = if self.tracing { self.name(About::Path(dir, path)).into() } else { Box::default() };
+        let about = About::Path(dir, path);
+        let opened = self.call(
+            Op::DbOpen,
+            about,
+            || Detail::Text(settings.join(" ")),
+            |sim| {
+                let dir = sim.file(dir)?.ino;
+                let flags = libc::O_RDWR | libc::O_CREAT;
+                let ino = sim.shared.disk().open(dir, path, flags, Direct::Ignored)?;
+                Ok(sim.number(Open { ino, flags, align: 1, position: 0, name }))
+            },
+        );
+        opened.map_err(|errno| failed(CANTOPEN, errno))
+    }
+
+    fn db_exec(&mut self, db: Fd, statement: &str) -> SqlCall<()> {
+        let detail = || Detail::Text(statement.to_string());
+        let done = self.call(Op::Sql, About::File(db), detail, |sim| sim.real(db).map(|_| ()));
+        // What SQLite makes of a disk without room, and of everything else.
+        done.map_err(|errno| failed(if errno.0 == libc::ENOSPC { FULL } else { IOERR }, errno))
+    }
+
+    fn db_close(&mut self, db: Fd) -> SqlCall<()> {
+        let close = |sim: &mut Self| {
+            sim.release(db)?;
+            sim.closed.push(db);
+            Ok(())
+        };
+        let closed = self.call(Op::DbClose, About::File(db), || Detail::None, close);
+        closed.map_err(|errno| failed(IOERR, errno))
     }
 
     fn mark(&mut self, text: &CStr) {

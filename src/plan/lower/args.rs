@@ -15,7 +15,7 @@ impl Lower {
     /// Emits the step `node`, whose verb is `row` (number `op`) and has this object.
     pub fn verb(&mut self, program: &mut Program, node: &Node, op: u16, row: &Row, object: Option<&Node>) {
         let mut args = Args { detail: row.detail, ..Args::default() };
-        self.object(&mut args, row, object);
+        self.object(program, &mut args, row, object);
         self.choose_set(program, &mut args, node, row, object);
         self.arguments(&mut args, node, row);
         self.engine(program, &mut args, node, row);
@@ -30,14 +30,19 @@ impl Lower {
         if let (Amount::Bytes(Draw::Const(bytes)), None) = (args.amount, args.block) {
             args.fixed = bytes;
         }
+        let set = args.set;
         let index = self.keep_args(args, node);
+        if set != NO_SET {
+            let place = node.place.clone();
+            self.on_sets.push(super::context::OnSet { set, verb: row.verb.name, args: index, place });
+        }
         if let Some(leaving) = program.leaving.last_mut() {
             leaving.push(index);
         }
         program.emit(Instr::Op { op, args: index });
     }
 
-    fn object(&mut self, args: &mut Args, row: &Row, object: Option<&Node>) {
+    fn object(&mut self, program: &Program, args: &mut Args, row: &Row, object: Option<&Node>) {
         let Some(object) = object else { return };
         match row.object {
             Object::None | Object::Set | Object::Replay => {}
@@ -48,6 +53,8 @@ impl Lower {
                 args.detail = Detail::Pause;
             }
             Object::Name => args.name = self.file_name(object),
+            Object::Sql => args.detail = self.sql(program, row, object),
+            Object::SqlFile => args.detail = self.sql_file(program, row, object),
             Object::Word(detail) => match object.text().and_then(detail) {
                 Some(detail) => args.detail = detail,
                 None => {
@@ -205,7 +212,7 @@ impl Lower {
             Some(node) => self.engine_of(node),
             None => program.engine,
         };
-        let direct = self.plan.engine_of(args).direct;
+        let direct = self.plan.engine_of(args).wants_direct();
         if let Some(uses) = self.direct_use.get_mut(usize::from(args.set)) {
             uses.push((direct, node.get("engine").unwrap_or(node).place.clone()));
         }
@@ -254,13 +261,20 @@ impl Lower {
             None if creates => flags |= libc::O_TRUNC,
             None => {}
         }
-        let direct = self.plan.engines.get(usize::from(program.engine)).map_or(Direct::Never, |e| e.direct);
+        let direct = self
+            .plan
+            .engines
+            .get(usize::from(program.engine))
+            .map_or(Direct::Never, EnginePlan::wants_direct);
         if direct == Direct::Require && !stdio {
             flags |= libc::O_DIRECT;
         }
         args.opening.prefer_direct = direct == Direct::Prefer && !stdio && flags & libc::O_DIRECT == 0;
         args.opening.flags = flags;
         args.opening.stdio = stdio;
+        if flags & libc::O_DIRECT == 0 {
+            self.opened_buffered.insert(args.set);
+        }
         args.opening.parents = match node.get("parents").and_then(Node::text) {
             Some("missing") => Parents::Missing,
             Some("always") => Parents::Always,

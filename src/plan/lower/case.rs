@@ -26,7 +26,9 @@ pub fn lower(case: &BoundCase) -> Result<Plan, Vec<Diagnostic>> {
         opened: BTreeSet::new(),
         data_use: Vec::new(),
         direct_use: Vec::new(),
+        opened_buffered: BTreeSet::new(),
         phase_engine: None,
+        on_sets: Vec::new(),
         made_dir: BTreeSet::new(),
         made_subdirs: BTreeSet::new(),
     };
@@ -51,6 +53,7 @@ pub fn lower(case: &BoundCase) -> Result<Plan, Vec<Diagnostic>> {
     if lower.plan.phases.is_empty() && lower.problems.is_empty() {
         lower.problem(Diagnostic::error("no-phase", &body.place, "there is no phase left to run"));
     }
+    lower.databases();
     finish_sets(&mut lower, body);
     lower.plan.largest_block = lower.largest_block();
     if lower.problems.is_empty() { Ok(lower.plan) } else { Err(lower.problems) }
@@ -86,6 +89,9 @@ fn engine(lower: &mut Lower, node: &Node) -> EnginePlan {
     }
     if let Some(fallback) = node.get("fallback") {
         engine.fallback = fallback.items().iter().filter_map(Node::text).map(str::to_string).collect();
+    }
+    if let Some(pragmas) = node.get("pragmas") {
+        lower.pragmas(pragmas, &engine.name);
     }
     engine
 }
@@ -148,7 +154,13 @@ fn finish_sets(lower: &mut Lower, body: &Node) {
         let Some(set) = lower.plan.sets.get_mut(id) else { continue };
         set.dir_ahead = !lower.made_dir.contains(&set_id);
         set.subdirs_ahead = !lower.made_subdirs.contains(&set_id);
+        if lower.plan.sql.databases.contains(&set_id) {
+            // Its connections are opened by steps.
+            continue;
+        }
         let (reads, writes) = lower.data_use.get(id).copied().unwrap_or_default();
+        buffered_all_the_same(lower, set_id);
+        let Some(set) = lower.plan.sets.get_mut(id) else { continue };
         if !lower.opened.contains(&set_id) && (reads || writes) && !set.memory {
             let access = if writes { libc::O_RDWR } else { libc::O_RDONLY };
             let kept = set.kept_open.unwrap_or(0);
@@ -205,6 +217,18 @@ fn finish_sets(lower: &mut Lower, body: &Node) {
             );
         }
     }
+}
+
+/// Steps that need direct I/O on files that another step opens without it.
+fn buffered_all_the_same(lower: &mut Lower, id: SetId) {
+    let wanted = lower.direct_use.get(usize::from(id)).map_or(&[][..], Vec::as_slice);
+    let require = wanted.iter().find(|(direct, _)| *direct == Direct::Require);
+    let (Some((_, place)), true) = (require, lower.opened_buffered.contains(&id)) else { return };
+    let name = lower.plan.sets.get(usize::from(id)).map_or("", |set| set.name.as_str());
+    let message = format!("the step needs direct I/O, and a step opens files of {name} without it");
+    let problem = Diagnostic::error("direct-and-not", place, message)
+        .help("give the step that opens them `flags: [direct]`, or its phase the same engine");
+    lower.problem(problem);
 }
 
 impl Lower {

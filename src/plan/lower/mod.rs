@@ -10,6 +10,8 @@ mod phases;
 mod quantiles;
 mod replay;
 mod sets;
+mod sql;
+mod statements;
 mod values;
 
 pub use case::lower;
