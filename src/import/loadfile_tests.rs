@@ -74,7 +74,7 @@ fn mistakes_have_a_place_what_was_read_and_what_is_allowed() {
         ("Mkdir \"\\a\" NT_STATUS_\n", "1:12: unknown status"),
         ("Mkdir \"\\a\\..\\b\" NT_STATUS_OK\n", "1:7: the path \"\\\\a\\\\..\\\\b\" has \"..\" in it"),
         ("Mkdir a NT_STATUS_OK\n", "1:7: \"a\" where a path stands"),
-        ("Mkdir \"\\a\0b\" NT_STATUS_OK\n", "1:9: a zero byte"),
+        ("Mkdir \"\\a\0b\" NT_STATUS_OK\n", "1:10: a zero byte"),
         ("Sleep soon NT_STATUS_OK\n", "1:7: \"soon\" where a number stands"),
         ("NTCreateX \"\\a\" 0x40 0x9 5 NT_STATUS_OK\n", "1:21: disposition 9"),
         ("1x Mkdir \"\\a\" NT_STATUS_OK\n", "1:1: \"1x\" where an operation or its earliest time stands"),

@@ -130,6 +130,12 @@ pub fn needs(plan: &Plan) -> Needs {
             beside + peak.members.max(count) + dirs + peak.beside + fixed_names(plan, &walk, id as SetId);
         members += peak.members.max(count) / pools.max(1.0);
     }
+    for (replay, workers) in replays(plan) {
+        let stream = &replay.stream;
+        bytes[1] += stream.footprint as f64 * workers;
+        // Directories among the paths are not told apart from files.
+        inodes[1] += (stream.names + stream.paths.len() as u64) as f64 * workers;
+    }
     let written = totals.sets.iter().map(|s| s.written).sum::<f64>();
     let descriptors = descriptors(plan, &walk);
     let untimed: Vec<String> = plan
@@ -153,6 +159,21 @@ pub fn needs(plan: &Plan) -> Needs {
         untimed,
         root_wanted: root_wanted(plan, &walk),
     }
+}
+
+/// Every recorded load with the number of workers that perform it.
+fn replays(plan: &Plan) -> impl Iterator<Item = (&ReplayPlan, f64)> {
+    let groups = plan.phases.iter().flat_map(|phase| &phase.groups);
+    groups.flat_map(move |group| {
+        let workers = f64::from(group.workers.1.saturating_sub(group.workers.0));
+        group.code.iter().filter_map(move |instr| match instr {
+            Instr::Op { args, .. } => match plan.args.get(*args as usize)?.detail {
+                Detail::Replay(id) => Some((plan.replays.get(usize::from(id))?, workers)),
+                _ => None,
+            },
+            _ => None,
+        })
+    })
 }
 
 /// A number that is known.
@@ -366,7 +387,13 @@ fn descriptors(plan: &Plan, walk: &Walk) -> u64 {
         each.fold(3 * extra, u64::saturating_add)
     };
     let most = alike(plan).iter().map(|[first, _]| of(*first)).max().unwrap_or(0);
-    most.saturating_add(OWN_DESCRIPTORS + 1)
+    // A recorded load keeps its directories, which are among its paths.
+    let replayed = replays(plan).map(|(replay, _)| {
+        let stream = &replay.stream;
+        let dirs: std::collections::BTreeSet<u32> = stream.paths.iter().map(|path| path.parent).collect();
+        u64::from(stream.handles) + dirs.len() as u64
+    });
+    most.saturating_add(replayed.sum()).saturating_add(OWN_DESCRIPTORS + 1)
 }
 
 /// Bytes of the slots that transfers in flight move from and to.
@@ -389,7 +416,7 @@ fn memory(plan: &Plan, members: f64) -> Memory {
     let recipes: Vec<Recipe> = plan
         .args
         .iter()
-        .filter(|a| a.amount != Amount::Bytes(Draw::Const(0)))
+        .filter(|a| a.amount != Amount::Bytes(Draw::Const(0)) || matches!(a.detail, Detail::Replay(_)))
         .map(|a| a.data)
         .chain(on_target)
         .collect();

@@ -277,3 +277,46 @@ fn the_text_names_every_need() {
     time         25s, and what fill, clean take
     ");
 }
+
+#[test]
+fn a_recorded_load_needs_its_files_and_its_descriptors_for_every_worker() {
+    use crate::plan::stream::{BASE, Entry, Kind, Stream, flags};
+    let mut stream = Stream::empty();
+    let dir = stream.add_path(BASE, "d");
+    let file = stream.add_path(dir, "f");
+    stream.entries.push(Entry { kind: Kind::Open, flags: flags::OK, handle: 0, a: file, b: 1 });
+    (stream.footprint, stream.names, stream.handles) = (1 << 20, 1, 1);
+    let replay = ReplayPlan {
+        stream: std::sync::Arc::new(stream),
+        replace: Vec::new(),
+        options: ReplayOptions::default(),
+        pace: None,
+        stats: Vec::new(),
+    };
+    let (op, _) = crate::ops::table::find("replay").unwrap();
+    let group = GroupPlan {
+        name: String::new(),
+        workers: (0, 3),
+        code: vec![Instr::Op { op, args: 0 }, Instr::End],
+        ends_phase: false,
+        measured: true,
+    };
+    let phase = PhasePlan {
+        name: "run".into(),
+        measured: true,
+        groups: vec![group],
+        stats: Vec::new(),
+        expected: Expected::Unknown,
+    };
+    let plan = Plan {
+        workers: 3,
+        phases: vec![phase],
+        schedule: vec![Schedule::Phase(0)],
+        args: vec![Args { detail: Detail::Replay(0), ..Args::default() }],
+        replays: vec![replay],
+        ..Plan::empty()
+    };
+    let needs = needs(&plan);
+    assert_eq!(needs.bytes.peak, Some(3 << 20));
+    assert_eq!(needs.descriptors_per_worker, 3 + 17);
+}
