@@ -1,8 +1,10 @@
 //! Our speed against an original's, turn about: A B A B …, never failing on a number.
 //!
 //! `cargo bench --bench pairs [-- NAME]` runs the rows whose name holds NAME; `IOSCORE_PAIRS` sets
-//! the number of pairs, `IOSCORE_PAIRS_DIR` the directory (/dev/shm). It fails only when a command
-//! does. Above 1 we are faster.
+//! the number of pairs, `IOSCORE_PAIRS_DIR` the directory (/dev/shm), `IOSCORE_PAIRS_DISK` that for
+//! rows on a disk (the build directory). It fails only when a command does. Above 1 we are faster;
+//! `wanted` is what the row is meant to show, in the ratio or, with `low`, in the lower end of its
+//! interval.
 
 mod support;
 #[path = "../tests/common/tools.rs"]
@@ -16,14 +18,25 @@ use std::time::Instant;
 use support::paired::{self, FEWEST, median, ratio};
 
 /// Two commands that do the same work. In both, `{dir}` is an empty directory, `{config}` a file
-/// that holds `config`, `{ioscore}` our program, `{out}` a place for its record.
+/// that holds `config`, `{ioscore}` our program, `{out}` a place for its record, `{c}` the directory of
+/// the compiled programs of `benches/c`.
 struct Row {
     name: &'static str,
+    /// A program that must be there; `cc` for those of `benches/c`.
     original: &'static str,
+    place: Place,
+    wanted: &'static str,
     ours: &'static str,
     theirs: &'static str,
     config: &'static str,
     rate: Rate,
+}
+
+/// Where the files are.
+#[derive(Clone, Copy)]
+enum Place {
+    Memory,
+    Disk,
 }
 
 /// What is compared.
@@ -31,6 +44,8 @@ enum Rate {
     /// What each reports itself: a metric of our record, and a column of the line that follows the
     /// original's header with this word.
     Reported { metric: &'static str, column: &'static str },
+    /// The same with fio's terse output, version 3, whose eighth field is reads per second.
+    Terse { metric: &'static str },
     /// One over the time of the whole program, for originals whose own clock is too coarse.
     Whole,
 }
@@ -39,6 +54,8 @@ const ROWS: &[Row] = &[
     Row {
         name: "small files",
         original: "fs_mark",
+        place: Place::Memory,
+        wanted: "",
         ours: "{ioscore} run fs-mark:1000-files-nosync --target {dir} --out {out} --name r --runs 1 --quiet",
         theirs: "fs_mark -d {dir} -s 1048576 -n 1000 -S 0 -l {config}",
         config: "",
@@ -47,10 +64,62 @@ const ROWS: &[Row] = &[
     Row {
         name: "mail transactions",
         original: "postmark",
+        place: Place::Memory,
+        wanted: "",
         ours: "{ioscore} run postmark --set transactions=25000 --target {dir} --out {out} --name r --runs 1 --quiet",
         theirs: "postmark {config}",
         config: "set transactions 25000\nset size 5120 524288\nset number 500\nset location {dir}\nrun\nquit\n",
         rate: Rate::Whole,
+    },
+    Row {
+        name: "cached reads",
+        original: "fio",
+        place: Place::Memory,
+        wanted: ">= 1.5",
+        ours: "{ioscore} run benches/profiles/random-read.yaml --target {dir} --out {out} --name r --runs 1 --quiet --set time=2s --set engine=sync --set size=1MiB",
+        theirs: "fio --name=r --filename={dir}/f --bs=4k --rw=randread --time_based --runtime=2 --output-format=terse --terse-version=3 --ioengine=psync --size=1M",
+        config: "",
+        rate: Rate::Terse { metric: "Reads/s" },
+    },
+    Row {
+        name: "bare cached reads",
+        original: "cc",
+        place: Place::Memory,
+        wanted: ">= 0.85",
+        ours: "{ioscore} run benches/profiles/random-read.yaml --target {dir} --out {out} --name r --runs 1 --quiet --set time=2s --set engine=sync --set size=1MiB",
+        theirs: "{c}/pread_loop {dir}/f 1 2",
+        config: "",
+        rate: Rate::Reported { metric: "Reads/s", column: "reads/s" },
+    },
+    Row {
+        name: "bare direct reads",
+        original: "cc",
+        place: Place::Disk,
+        wanted: ">= 0.97",
+        ours: "{ioscore} run benches/profiles/random-read.yaml --target {dir} --out {out} --name r --runs 1 --quiet --set time=2s --set direct=require --set size=64MiB",
+        theirs: "{c}/pread_loop {dir}/f 64 2 direct",
+        config: "",
+        rate: Rate::Reported { metric: "Reads/s", column: "reads/s" },
+    },
+    Row {
+        name: "libaio reads, 32",
+        original: "fio",
+        place: Place::Disk,
+        wanted: "low >= 0.97",
+        ours: "{ioscore} run benches/profiles/random-read.yaml --target {dir} --out {out} --name r --runs 1 --quiet --set time=2s --set engine=libaio --set depth=32 --set direct=require --set size=64MiB",
+        theirs: "fio --name=r --filename={dir}/f --bs=4k --rw=randread --time_based --runtime=2 --output-format=terse --terse-version=3 --ioengine=libaio --iodepth=32 --direct=1 --size=64M",
+        config: "",
+        rate: Rate::Terse { metric: "Reads/s" },
+    },
+    Row {
+        name: "io_uring reads, 32",
+        original: "fio",
+        place: Place::Disk,
+        wanted: "low >= 0.97",
+        ours: "{ioscore} run benches/profiles/random-read.yaml --target {dir} --out {out} --name r --runs 1 --quiet --set time=2s --set engine=io_uring --set depth=32 --set direct=require --set size=64MiB",
+        theirs: "fio --name=r --filename={dir}/f --bs=4k --rw=randread --time_based --runtime=2 --output-format=terse --terse-version=3 --ioengine=io_uring --iodepth=32 --direct=1 --size=64M",
+        config: "",
+        rate: Rate::Terse { metric: "Reads/s" },
     },
 ];
 
@@ -64,17 +133,24 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    let compiled = match compiled() {
+        Ok(compiled) => compiled,
+        Err(why) => {
+            eprintln!("{why}");
+            return ExitCode::FAILURE;
+        }
+    };
     let mut failed = false;
     println!(
-        "{:<20} {:<10} {:>10} {:>10} {:>8}  95 % interval",
+        "{:<20} {:<10} {:>12} {:>12} {:>8}  95 % interval  wanted",
         "work", "original", "ours /s", "theirs /s", "ratio"
     );
     for row in ROWS.iter().filter(|row| wanted.iter().all(|part| row.name.contains(part.as_str()))) {
         if tools::need(&format!("bench pairs {}", row.name), [row.original]).is_none() {
             continue;
         }
-        match compare(row, pairs) {
-            Ok(line) => println!("{:<20} {:<10} {line}", row.name, row.original),
+        match compare(row, pairs, compiled.path()) {
+            Ok(line) => println!("{:<20} {:<10} {line}  {}", row.name, row.original, row.wanted),
             Err(why) => {
                 failed = true;
                 println!("{:<20} {:<10} failed: {why}", row.name, row.original);
@@ -84,22 +160,41 @@ fn main() -> ExitCode {
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-fn compare(row: &Row, pairs: usize) -> Result<String, String> {
+/// The programs of `benches/c`, compiled; none of them where there is no compiler.
+fn compiled() -> Result<tempfile::TempDir, String> {
+    let dir = tempfile::tempdir().map_err(|e| format!("no temporary directory: {e}"))?;
+    let Some(cc) = tools::find("cc") else { return Ok(dir) };
+    let sources = std::fs::read_dir("benches/c").map_err(|e| format!("benches/c: {e}"))?;
+    for source in sources.flatten().map(|entry| entry.path()) {
+        let program = dir.path().join(source.file_stem().unwrap_or_default());
+        let done = Command::new(&cc).args(["-O2", "-o"]).arg(&program).arg(&source).status();
+        if !done.is_ok_and(|status| status.success()) {
+            return Err(format!("{} does not compile", source.display()));
+        }
+    }
+    Ok(dir)
+}
+
+fn compare(row: &Row, pairs: usize, c: &Path) -> Result<String, String> {
     // One of each first, so that programs and directories are in memory for all that count.
-    rate(row, row.ours)?;
-    rate(row, row.theirs)?;
+    rate(row, row.ours, c)?;
+    rate(row, row.theirs, c)?;
     let rates = (0..pairs)
-        .map(|_| Ok((rate(row, row.ours)?, rate(row, row.theirs)?)))
+        .map(|_| Ok((rate(row, row.ours, c)?, rate(row, row.theirs, c)?)))
         .collect::<Result<Vec<_>, String>>()?;
     let (ours, theirs): (Vec<f64>, Vec<f64>) = rates.iter().copied().unzip();
     let middle = |values: &[f64]| median(values).unwrap_or(f64::NAN);
     let paired::Ratio { ratio, low, high } = ratio(&rates).ok_or("a run did nothing")?;
-    Ok(format!("{:>10.3} {:>10.3} {ratio:>8.3}  {low:.3} to {high:.3}", middle(&ours), middle(&theirs)))
+    Ok(format!("{:>12.3} {:>12.3} {ratio:>8.3}  {low:.3} to {high:.3}", middle(&ours), middle(&theirs)))
 }
 
 /// The rate of one run in a fresh directory.
-fn rate(row: &Row, command: &str) -> Result<f64, String> {
-    let place = std::env::var_os("IOSCORE_PAIRS_DIR").map_or("/dev/shm".into(), PathBuf::from);
+fn rate(row: &Row, command: &str, c: &Path) -> Result<f64, String> {
+    let (variable, usual) = match row.place {
+        Place::Memory => ("IOSCORE_PAIRS_DIR", "/dev/shm"),
+        Place::Disk => ("IOSCORE_PAIRS_DISK", env!("CARGO_TARGET_TMPDIR")),
+    };
+    let place = std::env::var_os(variable).map_or(usual.into(), PathBuf::from);
     let scratch = tempfile::Builder::new()
         .prefix("io-")
         .tempdir_in(&place)
@@ -109,6 +204,7 @@ fn rate(row: &Row, command: &str) -> Result<f64, String> {
         text.replace("{dir}", &dir.to_string_lossy())
             .replace("{config}", &config.to_string_lossy())
             .replace("{out}", &record.to_string_lossy())
+            .replace("{c}", &c.to_string_lossy())
             .replace("{ioscore}", env!("CARGO_BIN_EXE_ioscore"))
     };
     std::fs::create_dir(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
@@ -135,7 +231,8 @@ fn rate(row: &Row, command: &str) -> Result<f64, String> {
     }
     match row.rate {
         Rate::Whole => Ok(1.0 / seconds),
-        Rate::Reported { metric, .. } if ours => recorded(Some(metric)),
+        Rate::Reported { metric, .. } | Rate::Terse { metric } if ours => recorded(Some(metric)),
+        Rate::Terse { .. } => terse(&String::from_utf8_lossy(&out.stdout)),
         Rate::Reported { column, .. } => printed(&String::from_utf8_lossy(&out.stdout), column),
     }
 }
@@ -158,4 +255,10 @@ fn printed(text: &str, column: &str) -> Result<f64, String> {
     let at = lines.next().and_then(|header| header.split_whitespace().position(|word| word == column));
     let number = |line: &str| line.split_whitespace().nth(at?)?.parse().ok();
     lines.find_map(number).ok_or_else(|| format!("no number under {column} in:\n{text}"))
+}
+
+/// Reads per second in fio's terse output.
+fn terse(text: &str) -> Result<f64, String> {
+    let field = |line: &str| line.strip_prefix("3;fio")?.split(';').nth(6)?.parse().ok();
+    text.lines().find_map(field).ok_or_else(|| format!("no terse line of version 3 in:\n{text}"))
 }

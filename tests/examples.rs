@@ -18,8 +18,6 @@ const EXAMPLES: &[&str] = &[
     "block-matrix",
     "file-sizes",
     "fill-up",
-    "mail-server",
-    "metadata-storm",
     "missing-files",
     "popular-blocks",
     "read-twice",
@@ -60,15 +58,6 @@ fn has_share(what: &str, n: u64, all: u64, p: f64) {
     let (n, all) = (n as f64, all as f64);
     let sigma = (all * p * (1.0 - p)).sqrt();
     assert!((n - all * p).abs() < 5.0 * sigma, "{what}: {n} of {all}, expected {}", all * p);
-}
-
-/// The calls of one worker after those of the layout.
-fn of_worker(done: &Done, worker: u32) -> Vec<&Event> {
-    done.events.iter().filter(|e| e.worker == worker).collect()
-}
-
-fn creates(event: &Event) -> bool {
-    matches!(event.detail, Detail::Open { flags, .. } if flags & libc::O_CREAT != 0)
 }
 
 #[test]
@@ -113,56 +102,6 @@ fn every_example_runs_for_real_and_leaves_nothing() {
             assert!(said.contains(&case.title), "{name}: {} is missing in\n{said}", case.title);
         }
         assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "{name}");
-    }
-}
-
-#[test]
-fn mail_is_created_appended_synced_and_closed_in_this_order() {
-    for (id, _, done) in simulated("mail-server", &[("time", "2s")]) {
-        let workers = if id == "1-worker" { 1 } else { 16 };
-        assert_eq!(done.plan.workers, workers);
-        let mut delivered = 0;
-        for worker in 0..workers {
-            let calls = of_worker(&done, worker);
-            let laid_out = if worker == 0 { 160 } else { 0 };
-            let starts = (0..calls.len()).filter(|i| creates(calls[*i])).skip(laid_out);
-            for start in starts {
-                let delivery: Vec<Op> = calls[start..].iter().take(4).map(|e| e.op).collect();
-                let whole = [Op::Open, Op::Pwrite, Op::Fsync, Op::Close];
-                // The end of the phase may cut the last one short; its file is closed all the same.
-                let last = calls.len() - start <= 4;
-                assert!(delivery == whole || last, "{id} {worker}: {delivery:?}");
-                if delivery == whole {
-                    assert!(calls[start..start + 4].iter().all(|e| e.name == calls[start].name));
-                    delivered += 1;
-                }
-            }
-        }
-        let counted = done.ops("serve", "deliver");
-        assert!(counted > 100 && delivered - counted <= u64::from(workers), "{id}: {delivered} {counted}");
-        assert!(done.ops("serve", "look") > 100 && done.ops("serve", "answer") > 100);
-        // Files there are: never more than fit.
-        let fs = done.disk.as_ref().unwrap().statfs();
-        let files = fs.files - fs.files_free - 2;
-        assert!((1..=200).contains(&files), "{id}: {files}");
-    }
-}
-
-#[test]
-fn mail_never_takes_more_room_than_there_is() {
-    for (_, _, done) in simulated("mail-server", &[("time", "2s"), ("messages", "10")]) {
-        // At every moment the numbers in use are at most as many as the slots.
-        let fs = done.disk.as_ref().unwrap().statfs();
-        assert!(fs.files - fs.files_free - 2 <= 10);
-        if done.plan.workers == 1 {
-            let mut there = 0i64;
-            for event in &done.events {
-                there +=
-                    i64::from(creates(event)) - i64::from(event.op == Op::Unlink && event.result.is_ok());
-                assert!(there <= 10);
-            }
-            assert!(there > 0);
-        }
     }
 }
 
@@ -264,21 +203,6 @@ fn the_hottest_blocks_have_the_share_of_the_law() {
         let half = hottest.iter().filter(|o| **o < 20 << 20).count();
         assert!((30..72).contains(&(half * 102 / hottest.len())), "{half} of {}", hottest.len());
     }
-}
-
-#[test]
-fn the_storm_touches_every_name_once_in_each_phase() {
-    let done = only("metadata-storm", &[]);
-    assert_eq!((done.ops("make", "mkdir"), done.ops("make", "create")), (4 * 11, 800));
-    assert_eq!((done.ops("look", "stat"), done.ops("look", "list")), (800, 16));
-    assert_eq!((done.ops("move", "rename"), done.ops("remove", "remove_all")), (800, 800));
-    assert_eq!(done.ops("remove", "rmdir"), 40);
-    for op in [Op::Stat, Op::Rename, Op::Unlink] {
-        let names: BTreeSet<&str> = done.names(op).into_iter().collect();
-        assert_eq!(names.len(), 800, "{op:?}");
-    }
-    let fs = done.disk.as_ref().unwrap().statfs();
-    assert_eq!(fs.files - fs.files_free, 1 + 4, "only the workers' own directories are left");
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn an_error_ends_the_run_and_an_expected_one_does_not() {
     let (_, run, _) = run_with(&text, failing());
     let (_, fault) = run.fault.unwrap();
     assert_eq!((fault.call, fault.errno, fault.len), ("read", Some(Errno(libc::EIO)), Some(4096)));
-    assert!(fault.path == "1" && fault.offset.is_some(), "{fault:?}");
+    assert!(&*fault.path == "1" && fault.offset.is_some(), "{fault:?}");
     let text = profile(
         "{name: io_uring, depth: 8}",
         "repeat: 100",

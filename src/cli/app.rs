@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::output::{Outcome, fail};
-use super::{check, clean, compare, explain, export, list, new, packaging, run, schema, show, system};
+use super::{
+    check, clean, compare, explain, export, import, list, new, packaging, run, schema, show, system,
+};
 
 /// Storage tests as data: a YAML profile says what happens, one interpreter does it.
 ///
@@ -37,6 +39,8 @@ enum Command {
     Compare(compare::Args),
     /// Writes results in another format
     Export(export::Args),
+    /// Takes another program's report as a result
+    Import(import::Args),
     /// Shows what is seen of this machine
     System(system::SystemArgs),
     /// Shows what is seen of a target
@@ -62,6 +66,7 @@ impl App {
             Command::New(args) => new::call(&args),
             Command::Compare(args) => compare::call(&args),
             Command::Export(args) => export::call(&args),
+            Command::Import(args) => import::call(&args),
             Command::System(args) => system::machine(&args),
             Command::Target(args) => system::target(&args),
             Command::Clean(args) => clean::call(&args),

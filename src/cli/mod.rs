@@ -6,6 +6,7 @@ mod clean;
 mod compare;
 mod explain;
 mod export;
+mod import;
 mod list;
 mod new;
 mod output;

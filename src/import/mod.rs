@@ -1,1 +1,4 @@
 //! See ARCHITECTURE.md.
+
+pub mod dd;
+pub mod dd_record;

@@ -118,6 +118,9 @@ fn make_parent<O: Os>(worker: &mut Worker<O>, args: &Args, set: &SetPlan) {
 fn open<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     let set = &plan.sets[usize::from(args.set)];
     let flags = args.opening.flags;
+    if plan.sql.databases.contains(&args.set) {
+        return super::sql::open(worker, plan, args);
+    }
     if args.name != NO_NAME {
         let dir = worker.free_path(args.set, args.name);
         let result = worker.with_path(|os, path| os.open(dir, path, flags, args.opening.permissions));
@@ -159,6 +162,9 @@ fn open<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
 fn close<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     if plan.sets[usize::from(args.set)].memory {
         return Flow::Next;
+    }
+    if plan.sql.databases.contains(&args.set) {
+        return super::sql::close(worker, args);
     }
     if let Err(errno) = super::stdio::flush(worker, args.set) {
         return worker.settle(args, Err(errno), "write");

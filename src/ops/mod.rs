@@ -9,6 +9,7 @@ pub mod flow;
 pub mod names;
 pub mod row;
 pub mod space;
+pub mod sql;
 pub mod stdio;
 pub mod table;
 

@@ -20,6 +20,10 @@ pub enum Object {
     Word(fn(&str) -> Option<Detail>),
     /// A name (of an attribute).
     Name,
+    /// Statements of a database.
+    Sql,
+    /// The path of a file of them.
+    SqlFile,
 }
 
 /// How the operation counts.

@@ -54,6 +54,7 @@ const FAMILIES: &[&[Row]] = &[
     super::durability::ROWS,
     super::names::ROWS,
     super::attributes::ROWS,
+    super::sql::ROWS,
     super::flow::ROWS,
 ];
 
@@ -66,6 +67,7 @@ pub fn table<O: Os>() -> Vec<Exec<O>> {
         super::durability::execs::<O>(),
         super::names::execs::<O>(),
         super::attributes::execs::<O>(),
+        super::sql::execs::<O>(),
         super::flow::execs::<O>(),
     ]
     .concat()

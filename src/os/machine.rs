@@ -3,6 +3,7 @@
 //! `linux` answers with system calls, `sim` with a file system in memory and a virtual clock.
 //! Nothing here knows plans, profiles or how results are shown.
 
+use crate::os::sql_error::SqlCall;
 use std::ffi::CStr;
 use std::fmt;
 
@@ -354,6 +355,15 @@ pub trait Os: Send + 'static {
     /// [`Os::getdents`] that shows each entry it read, in the order of the file system, with
     /// itself and the one above (`.` and `..`) among them.
     fn read_directory(&mut self, fd: Fd, seen: &mut dyn FnMut(&CStr, Kind)) -> Call<usize>;
+
+    // --- databases ------------------------------------------------------------------------
+    /// Opens the database `path`, made where it is not there, with these settings in this order.
+    /// What it returns is only for the other two.
+    fn db_open(&mut self, dir: Fd, path: &CStr, pragmas: &[(String, String)]) -> SqlCall<Fd>;
+    /// Performs one statement to its end.
+    fn db_exec(&mut self, db: Fd, statement: &str) -> SqlCall<()>;
+    /// Ends a connection.
+    fn db_close(&mut self, db: Fd) -> SqlCall<()>;
 
     // --- seen from outside ----------------------------------------------------------------
     /// A call that does nothing but show `text` to a tracer such as strace.

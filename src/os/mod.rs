@@ -7,6 +7,7 @@ pub mod path;
 pub mod sim;
 #[cfg(test)]
 pub mod skipped;
+pub mod sql_error;
 
 #[cfg(test)]
 mod tests;

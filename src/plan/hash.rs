@@ -271,6 +271,7 @@ impl Canonical for Plan {
             tables,
             ats,
             names,
+            sql,
             budgets,
             blocks,
             barriers,
@@ -280,7 +281,7 @@ impl Canonical for Plan {
         } = self;
         put_all!(to; workers, engines, random, sets, phases, schedule);
         put_all!(to; args, loops, mixes, eaches, paces, tables);
-        put_all!(to; ats, names, budgets, blocks, barriers);
+        put_all!(to; ats, names, sql, budgets, blocks, barriers);
         largest_block.put(to);
     }
 }
@@ -300,6 +301,8 @@ fields! {
     GroupPlan { name, workers, code, ends_phase, measured }
     PhasePlan { name, measured, groups, stats, expected }
     RandomPlan { generator, seed }
+    Statement { pieces, line }
+    SqlPlan { databases, pragmas, scripts }
     EnginePlan { name, depth, direct, fallback }
 }
 
@@ -318,7 +321,7 @@ variants! {
     Parents { 0 Ahead, 1 Missing, 2 Always }
     Detail {
         0 Nothing, 1 Advice(advice), 2 Space(space), 3 Lock(lock), 4 Pause, 5 Order(order), 6 Barrier(id),
-        7 OpenFile, 8 Subdirs, 9 Relative,
+        7 OpenFile, 8 Subdirs, 9 Relative, 14 Script(id),
     }
     Until {
         0 Times(n), 1 Time(nanos), 2 Ops { total, each, data }, 3 Bytes { total, each }, 4 Passes(n),

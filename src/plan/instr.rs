@@ -7,6 +7,7 @@
 use crate::os::{Advice, Errno, Lock, Nanos, Recipe, Space};
 
 pub use super::sets::*;
+pub use super::sql::*;
 
 /// Index into a program.
 pub type Pc = u32;
@@ -226,6 +227,8 @@ pub enum Detail {
     Subdirs,
     /// The number counts from the file's position, not from its start.
     Relative,
+    /// The statements of a database (index into [`SqlPlan::scripts`]).
+    Script(u32),
 }
 
 /// The operands of one operation. One struct for all of them: an operation reads what it needs.
@@ -571,6 +574,8 @@ pub struct Plan {
     pub ats: Vec<Vec<(At, u32)>>,
     /// Names in pieces; [`NameId`] is an index into them.
     pub names: Vec<Vec<Segment>>,
+    /// Databases and what is said to them.
+    pub sql: SqlPlan,
     /// Number of shared budgets.
     pub budgets: u16,
     /// Number of labelled blocks.
@@ -622,6 +627,7 @@ impl Plan {
             tables: Vec::new(),
             ats: Vec::new(),
             names: Vec::new(),
+            sql: SqlPlan::default(),
             budgets: 0,
             blocks: 0,
             barriers: 0,

@@ -141,6 +141,13 @@ impl Listing<'_> {
             (false, _) => "made by a step",
         };
         self.line(&format!("  directory {made}, {:04o}", set.dir_permissions));
+        let id = self.plan.sets.iter().position(|other| std::ptr::eq(other, set));
+        if self.plan.sql.databases.iter().any(|db| Some(usize::from(*db)) == id) {
+            let pragmas = &self.plan.sql.pragmas;
+            let pragmas: Vec<String> =
+                pragmas.iter().map(|(name, value)| format!(", {name} {value}")).collect();
+            self.line(&format!("  databases opened by SQLite{}", pragmas.concat()));
+        }
         if let Some(flags) = set.kept_open {
             self.line(&format!("  kept open {}", words::flags(flags)));
         }
@@ -353,6 +360,10 @@ impl Listing<'_> {
                 }
             }
             Object::Pause => add(&mut head, &words::draw(args.value, &self.plan.tables, format_duration)),
+            Object::Sql | Object::SqlFile => {
+                add(&mut head, &in_set);
+                parts.push(words::script(args, self.plan));
+            }
             Object::Word(_) | Object::Name | Object::None => add(&mut head, &in_set),
         }
         if args.other != NO_SET {
@@ -367,10 +378,11 @@ impl Listing<'_> {
         if let Some(word) = words::detail(args.detail) {
             add(&mut head, &word);
         }
-        if row.opens {
+        let database = self.plan.sql.databases.contains(&args.set);
+        if row.opens && !database {
             parts.push(words::flags(args.opening.flags));
         }
-        if args.opening.permissions != 0 {
+        if args.opening.permissions != 0 && !database {
             parts.push(format!("{:04o}", args.opening.permissions));
         }
         if args.opening.stdio {

@@ -13,5 +13,6 @@ pub mod reading;
 pub mod sets;
 #[cfg(test)]
 mod sketch;
+pub mod sql;
 mod walk;
 mod words;

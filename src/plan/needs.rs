@@ -123,7 +123,11 @@ pub fn needs(plan: &Plan) -> Needs {
         bytes[1] += by_members.min(sum_on_disk + moved.most).max(sum.min(sum_on_disk));
         let dirs = directories(plan, set);
         inodes[0] += count + dirs;
-        inodes[1] += peak.members.max(count) + dirs + peak.beside + fixed_names(plan, &walk, id as SetId);
+        // The journal; or the log and its index.
+        let beside =
+            if plan.sql.databases.contains(&(id as SetId)) { 2.0 * peak.members.max(count) } else { 0.0 };
+        inodes[1] +=
+            beside + peak.members.max(count) + dirs + peak.beside + fixed_names(plan, &walk, id as SetId);
         members += peak.members.max(count) / pools.max(1.0);
     }
     let written = totals.sets.iter().map(|s| s.written).sum::<f64>();
@@ -350,6 +354,8 @@ fn descriptors(plan: &Plan, walk: &Walk) -> u64 {
             }
         }
         // The first worker has the directories of all sets.
+        // A database has a journal beside it, or a log and its index, and its directory for a moment.
+        let extra: u64 = plan.sql.databases.iter().filter_map(|db| opened.get(usize::from(*db))).sum();
         let used =
             plan.sets.iter().zip(opened).filter(|(s, _)| !s.memory && (worker == 0 || uses(s, worker)));
         let each = used.map(|(set, opened)| {
@@ -357,7 +363,7 @@ fn descriptors(plan: &Plan, walk: &Walk) -> u64 {
             let kept = set.kept_open.filter(|_| uses(set, worker));
             dirs.saturating_add(kept.map_or(opened, |_| set.count))
         });
-        each.fold(0, u64::saturating_add)
+        each.fold(3 * extra, u64::saturating_add)
     };
     let most = alike(plan).iter().map(|[first, _]| of(*first)).max().unwrap_or(0);
     most.saturating_add(OWN_DESCRIPTORS + 1)

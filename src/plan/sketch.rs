@@ -34,6 +34,7 @@ impl Sketch {
             tables: vec![],
             ats: vec![],
             names: vec![],
+            sql: SqlPlan::default(),
             budgets: 0,
             blocks: 0,
             barriers: 0,

@@ -348,6 +348,12 @@ impl<'a> Walk<'a> {
                 let down = args.limit.map_or(f64::INFINITY, |n| n as f64);
                 apply(&mut levels.members[set], Level::down(down));
             }
+            "sql" | "sql_file" => {
+                // SQLite knows how much it writes; nobody else does.
+                totals.sets[set].written = f64::INFINITY;
+                totals.sets[set].most = f64::INFINITY;
+                totals.sets[set].appended = f64::INFINITY;
+            }
             "fallocate" if matches!(args.detail, Detail::Space(crate::os::Space::Punch)) => {}
             "fallocate" => totals.sets[set].most += often * self.moments(args.value, args.set).upper,
             "copy_range" => {

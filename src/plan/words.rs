@@ -190,7 +190,7 @@ pub fn flags(flags: i32) -> String {
 /// The word an operation was given.
 pub fn detail(detail: Detail) -> Option<String> {
     Some(match detail {
-        Detail::Nothing | Detail::Pause => return None,
+        Detail::Nothing | Detail::Pause | Detail::Script(_) => return None,
         Detail::Advice(advice) => format!("{advice:?}").to_lowercase(),
         Detail::Space(Space::KeepSize) => "keep_size".into(),
         Detail::Space(how) => format!("{how:?}").to_lowercase(),
@@ -201,6 +201,22 @@ pub fn detail(detail: Detail) -> Option<String> {
         Detail::Subdirs => "every subdirectory".into(),
         Detail::Relative => "from where it is".into(),
     })
+}
+
+/// Statements: one as it is written, several by their number and the first of them.
+pub fn script(args: &Args, plan: &Plan) -> String {
+    let script = match args.detail {
+        Detail::Script(id) => plan.sql.scripts.get(id as usize),
+        _ => None,
+    };
+    match script.map_or(&[][..], Vec::as_slice) {
+        [] => "no statement".into(),
+        [one] => name(&one.pieces),
+        [first, ..] => {
+            let count = script.map_or(0, Vec::len);
+            format!("{count} statements from {}", name(&first.pieces))
+        }
+    }
 }
 
 /// How members are walked over.

@@ -10,10 +10,13 @@ macro_rules! files {
 }
 
 /// By id, sorted: one entry a file of `profiles/`.
-pub const PROFILES: &[File] = files!("profiles": "dd", "fs-mark", "postmark");
+pub const PROFILES: &[File] = files!("profiles":
+    "backup-target", "database-log", "dd", "dd-method", "file-server", "fio", "fs-mark", "mail-server", "metadata-storm",
+    "mixed-office", "photo-import", "postmark", "slog", "sqlite-insert", "streaming", "untar", "vm-images", "web-server",
+);
 
 /// By id, sorted: one entry a file of `suites/`.
-pub const SUITES: &[File] = files!("suites": "nas-filesystems");
+pub const SUITES: &[File] = files!("suites": "nas-filesystems", "nas-library", "pts-disk-1.3", "slog");
 
 /// The text of an entry.
 pub fn text(files: &[File], id: &str) -> Option<&'static str> {

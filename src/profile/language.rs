@@ -99,8 +99,7 @@ pub const NOT_YET: &[(&str, &str)] = &[
 ];
 
 /// Verbs of the language's plan; those that the operation table has by now are found there first.
-pub const VERBS_NOT_YET: &[&str] =
-    &["write_tree", "read_tree", "stat_tree", "remove_tree", "sql", "sql_file", "replay"];
+pub const VERBS_NOT_YET: &[&str] = &["write_tree", "read_tree", "stat_tree", "remove_tree", "replay"];
 
 const REPRODUCES: &[Field] = &[
     Field::required("tool", Text, "name of the tool"),

@@ -160,7 +160,7 @@ fn in_directory(
             // The two engines whose own work is next to nothing have programs of their own.
             if engines.all("nop") {
                 team::run(job.plan, shared, |_| Linux::with_engine(context, Null), options, eyes)
-            } else if engines.all("sync") {
+            } else if engines.all("sync") || engines.all("sqlite") {
                 team::run(job.plan, shared, |_| Linux::new(context), options, eyes)
             } else {
                 team::run(job.plan, shared, |_| Linux::with_engine(context, engines.make()), options, eyes)
@@ -284,7 +284,7 @@ fn effective(plan: &Plan, team: &TeamRun, context: &Context, cache: Option<Strin
         // Whether the flag had an effect is for others to find out.
         direct: Some(if direct { Directness::Unknown } else { Directness::Buffered }),
         cache,
-        engine: Some(engines::names(plan)),
+        engine: Some(engines::used(plan)),
         depth: depth(team),
         queue: queue_use(team),
         layout: (!layouts.is_empty()).then(|| layouts.join(", ")),

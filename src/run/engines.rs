@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::os::Errno;
 use crate::os::linux::engines::{self, Refused, several::Several};
+use crate::os::linux::sqlite;
 use crate::plan::instr::{Direct, EnginePlan, Plan};
 use crate::record::{NoResult, Reason};
 
@@ -18,6 +19,9 @@ pub struct Chosen {
     /// How many engines of each list were passed over, by engine of the plan.
     passed: Vec<usize>,
 }
+
+/// The engine of databases.
+const SQLITE: &str = "sqlite";
 
 /// Why no engine of a list can be had.
 pub type None = Box<(NoResult, Reason)>;
@@ -93,15 +97,30 @@ fn nothing(message: String, errno: Errno, help: String) -> None {
     Box::new((NoResult::Unsupported, reason))
 }
 
-/// The names of the engines a plan's transfers go through.
+/// The names of the engines a plan's transfers and statements go through.
 pub fn names(plan: &Plan) -> String {
+    listed(plan).join(", ")
+}
+
+/// The same with the version of what comes with this program and is no part of the system.
+pub fn used(plan: &Plan) -> String {
+    let version = |name: &str| match name {
+        SQLITE => format!("{name} {}", sqlite::version()),
+        _ => name.to_string(),
+    };
+    listed(plan).into_iter().map(version).collect::<Vec<_>>().join(", ")
+}
+
+fn listed(plan: &Plan) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for engine in plan.engines_used().into_iter().filter_map(|index| plan.engines.get(index)) {
-        if !names.contains(&engine.name.as_str()) {
-            names.push(&engine.name);
+    let databases = (!plan.sql.databases.is_empty()).then_some(SQLITE);
+    let engines = plan.engines_used().into_iter().filter_map(|index| plan.engines.get(index));
+    for name in engines.map(|engine| engine.name.as_str()).chain(databases) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
-    names.join(", ")
+    names
 }
 
 #[cfg(test)]

@@ -18,9 +18,6 @@ use crate::profile::results::{self, MetricSpec};
 use crate::profile::suite::{Cache, PlannedCase, Runs};
 use crate::record;
 
-/// Engines that have a name and are not part of this version.
-const MISSING: [&str; 1] = ["sqlite"];
-
 /// A case with everything that is needed to run it.
 #[derive(Clone, Debug)]
 pub struct Prepared {
@@ -60,13 +57,7 @@ pub fn one(planned: PlannedCase) -> Result<Prepared, Vec<Diagnostic>> {
     };
     let specs = live(specs, &bound);
     let engine = engine(&bound.body);
-    let missing = MISSING.contains(&engine.as_str());
-    let plan = match lower(&bound) {
-        // What is wrong may only be wrong because the engine is not known here.
-        _ if missing => Err(format!("engine {engine} is not part of this version")),
-        Ok(plan) => Ok(Arc::new(plan)),
-        Err(problems) => return Err(problems),
-    };
+    let plan: Result<Arc<Plan>, String> = Ok(Arc::new(lower(&bound)?));
     if let Ok(plan) = &plan {
         let problems = results::check_names(&specs, &numbers::known(plan), &bound.scope);
         if !problems.is_empty() {

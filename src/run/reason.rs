@@ -12,22 +12,26 @@ pub fn of_fault(plan: &Plan, worker: u32, fault: &Fault) -> (NoResult, Reason) {
     let args = fault.args.and_then(|at| plan.args.get(at as usize));
     let mut reason = Reason {
         step: fault.args.and_then(|at| step(plan, at)),
-        path: Some(fault.path.clone()).filter(|p| !p.is_empty()),
+        path: Some(fault.path.to_string()).filter(|p| !p.is_empty()),
         offset: fault.offset,
         length: fault.len,
         errno: fault.errno.map(name),
         ..Reason::default()
     };
-    let direct = args.is_some_and(|args| is_direct(plan, args));
     let call = fault.call;
+    // What a set keeps open is opened before the first step, by none of them.
+    let kept = |plan: &Plan| plan.sets.iter().any(|set| set.kept_open.is_some_and(opens_direct));
+    let direct = args.map_or_else(|| call == "open" && kept(plan), |args| is_direct(plan, args));
     let Some(number) = fault.errno else {
         reason.message = match &fault.message {
             Some(message) if message.is_empty() => format!("{call} failed"),
             Some(message) => format!("{call}: {message}"),
             None => format!("{call} failed"),
         };
+        reason.what_to_do = fault.what_to_do.map(str::to_string);
         return (NoResult::Failed, reason);
     };
+    let direct = direct && fault.message.is_none();
     let refused = [libc::EINVAL, libc::EOPNOTSUPP].contains(&number.0);
     if direct && refused {
         reason.message = format!("direct {call}: {number}");
@@ -44,9 +48,13 @@ pub fn of_fault(plan: &Plan, worker: u32, fault: &Fault) -> (NoResult, Reason) {
             Some("this kernel or file system does not have the call: use another target".into());
         return (NoResult::Unsupported, reason);
     }
-    let (message, what_to_do) = explained(call, number, fault, worker);
+    let (mut message, what_to_do) = explained(call, number, fault, worker);
+    if let Some(said) = &fault.message {
+        // More than the number says.
+        message = format!("{call}: {said} ({number})");
+    }
     reason.message = message;
-    reason.what_to_do = what_to_do.map(str::to_string);
+    reason.what_to_do = fault.what_to_do.or(what_to_do).map(str::to_string);
     (NoResult::Failed, reason)
 }
 
@@ -109,10 +117,14 @@ fn name(number: Errno) -> String {
     errno::name(number).map_or_else(|| format!("errno {}", number.0), str::to_string)
 }
 
+/// Whether these flags of `open` ask for direct I/O.
+fn opens_direct(flags: i32) -> bool {
+    flags & libc::O_DIRECT != 0
+}
+
 /// Whether an operation works on a file opened for direct I/O.
 fn is_direct(plan: &Plan, args: &Args) -> bool {
-    let direct = |flags: i32| flags & libc::O_DIRECT != 0;
-    if direct(args.opening.flags) || plan.engine_of(args).direct != crate::plan::instr::Direct::Never {
+    if opens_direct(args.opening.flags) || plan.engine_of(args).direct != crate::plan::instr::Direct::Never {
         return true;
     }
     if args.set == NO_SET {
@@ -120,8 +132,8 @@ fn is_direct(plan: &Plan, args: &Args) -> bool {
     }
     let kept = plan.sets.get(usize::from(args.set)).and_then(|set| set.kept_open);
     // A step that transfers says nothing of flags; the step that opened the set does.
-    kept.is_some_and(direct)
-        || plan.args.iter().any(|other| other.set == args.set && direct(other.opening.flags))
+    kept.is_some_and(opens_direct)
+        || plan.args.iter().any(|other| other.set == args.set && opens_direct(other.opening.flags))
 }
 
 /// A target that could not be used at all, in one line.
@@ -152,6 +164,7 @@ mod tests {
             len: Some(512),
             errno: Some(Errno(number)),
             message: None,
+            what_to_do: None,
             written: 1 << 20,
         }
     }

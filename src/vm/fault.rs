@@ -10,7 +10,7 @@ pub struct Fault {
     /// The call, or what was being done.
     pub call: &'static str,
     /// Path relative to the run directory.
-    pub path: String,
+    pub path: Box<str>,
     /// Where in the file, in bytes.
     pub offset: Option<u64>,
     /// Bytes asked for.
@@ -18,7 +18,9 @@ pub struct Fault {
     /// The system's error number.
     pub errno: Option<Errno>,
     /// What is wrong where no error number says it.
-    pub message: Option<String>,
+    pub message: Option<Box<str>>,
+    /// What can be done about it, where whatever failed says so itself.
+    pub what_to_do: Option<&'static str>,
     /// Bytes this worker had written in the phase when it happened.
     pub written: u64,
 }

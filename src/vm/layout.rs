@@ -112,11 +112,12 @@ impl<O: Os> Worker<O> {
             Err(errno) => Err(Fault {
                 args: None,
                 call,
-                path: String::from_utf8_lossy(path.split(|b| *b == 0).next().unwrap_or(path)).into_owned(),
+                path: String::from_utf8_lossy(path.split(|b| *b == 0).next().unwrap_or(path)).into(),
                 offset: None,
                 len: None,
                 errno: Some(errno),
                 message: None,
+                what_to_do: None,
                 written: self.moved_bytes,
             }),
         }
@@ -254,16 +255,13 @@ impl<O: Os> Worker<O> {
 
     /// Closes everything this worker has open.
     pub fn close_all(&mut self) {
-        for hand in &mut self.hands {
-            if hand.kept.is_empty() {
-                if hand.file.is_open() {
-                    let _ = self.os.close(hand.file.fd);
-                    hand.file.fd = CLOSED;
-                }
-            } else {
-                for file in hand.kept.drain(..) {
-                    let _ = self.os.close(file.fd);
-                }
+        for set in 0..self.hands.len() {
+            let kept = std::mem::take(&mut self.hands[set].kept);
+            if kept.is_empty() {
+                self.lay_down(set as SetId);
+            }
+            for file in kept {
+                let _ = self.os.close(file.fd);
             }
         }
     }

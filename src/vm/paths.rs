@@ -64,6 +64,17 @@ impl<O: Os> Worker<O> {
         self.path_in(set, dir, Some((name, facts)))
     }
 
+    /// Fills the pieces of a statement.
+    pub fn render(&self, pieces: &[Segment], into: &mut Vec<u8>) {
+        let facts = NameFacts {
+            number: self.iteration,
+            worker: u64::from(self.id),
+            clock: (self.epoch + (self.now / SECOND) as i64) as u64,
+            key: spread(self.name_key ^ spread(self.moved_ops)),
+        };
+        names::render(pieces, facts, into);
+    }
+
     /// Puts together the path of the set's own directory.
     pub fn set_dir_path(&mut self, set: SetId) -> Fd {
         self.path.clear();

@@ -105,18 +105,27 @@ impl<O: Os> Worker<O> {
         Some(())
     }
 
+    /// Closes the file in hand, if it is open; the member stays in hand.
+    pub fn lay_down(&mut self, set: SetId) {
+        let file = &mut self.hands[usize::from(set)].file;
+        if file.is_open() {
+            let fd = std::mem::replace(&mut file.fd, CLOSED);
+            if self.plan.sql.databases.contains(&set) {
+                let _ = self.os.db_close(fd);
+            } else {
+                let _ = self.os.close(fd);
+            }
+        }
+    }
+
     /// Lays down what is in hand: an open file is closed, its size written back.
     pub fn let_go(&mut self, set: SetId) {
         let hand = &mut self.hands[usize::from(set)];
         if hand.is_empty() || !hand.kept.is_empty() {
             return;
         }
-        if hand.file.is_open() {
-            let fd = hand.file.fd;
-            hand.file.fd = CLOSED;
-            // A step that chooses another file closes the one still open.
-            let _ = self.os.close(fd);
-        }
+        // A step that chooses another file closes the one still open.
+        self.lay_down(set);
         self.store_size(set);
         let file = self.hands[usize::from(set)].file;
         if self.is_shared(set) {

@@ -195,11 +195,12 @@ fn plain_fault(call: &'static str, message: String) -> Fault {
     Fault {
         args: None,
         call,
-        path: String::new(),
+        path: "".into(),
         offset: None,
         len: None,
         errno: None,
-        message: Some(message),
+        message: Some(message.into()),
+        what_to_do: None,
         written: 0,
     }
 }

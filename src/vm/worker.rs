@@ -552,11 +552,12 @@ impl<O: Os> Worker<O> {
             self.fault = Some(Box::new(Fault {
                 args: Some(self.running),
                 call,
-                path: String::from_utf8_lossy(&self.path[..end]).into_owned(),
+                path: String::from_utf8_lossy(&self.path[..end]).into(),
                 offset,
                 len,
                 errno,
-                message,
+                message: message.map(String::into_boxed_str),
+                what_to_do: None,
                 written: self.moved_bytes,
             }));
         }

@@ -9,7 +9,9 @@ use ioscore::os::sim::{Op, Options};
 const WHOLE_MACHINE: &[&str] = &["drop_caches", "sync"];
 
 const ALL: &str = r#"
+engine: sqlite
 files:
+  d: {count: 1, name: "d"}
   a: {count: 4, size: 64KiB, name: "a{n}"}
   b: {name: "b{n}"}
   m: {where: memory, size: 64KiB}
@@ -58,6 +60,10 @@ phases:
       - {think: 1ms}
       - barrier
       - drain
+      - {open: d}
+      - {sql: "CREATE TABLE t(x); INSERT INTO t VALUES ('{n}{random:4}')", in: d}
+      - {sql_file: tests/language/statements.sql}
+      - {close: d}
       - {remove_all: a}
 "#;
 

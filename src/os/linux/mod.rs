@@ -14,6 +14,7 @@ pub mod probe;
 pub mod removal;
 pub mod resolve;
 pub mod rundir;
+pub mod sqlite;
 #[cfg(test)]
 pub mod testing;
 pub mod worker;

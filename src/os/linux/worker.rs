@@ -7,10 +7,12 @@ use super::calls;
 use super::clock::Clock;
 use super::engine::{Engine, Sync};
 use super::resolve::Resolver;
+use super::sqlite::{Connection, Connections};
 use crate::os::machine::{
     Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Kind, Lock, Nanos, Os, QueueState, Recipe,
     Space, Stat, Transfer, Whence,
 };
+use crate::os::sql_error::{CANTOPEN, SqlCall, SqlError};
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -60,6 +62,8 @@ pub struct Linux<E: Engine = Sync> {
     /// The context's, without the way there: it is read at the end of every operation.
     clock: Clock,
     engine: E,
+    /// Connections this worker has open.
+    databases: Connections,
     /// Takes what calls return that nobody looks at; made at its first use.
     scratch: Vec<u8>,
 }
@@ -74,7 +78,13 @@ impl Linux<Sync> {
 impl<E: Engine> Linux<E> {
     /// A worker whose transfers go through `engine`.
     pub fn with_engine(context: &Arc<Context>, engine: E) -> Self {
-        Linux { context: Arc::clone(context), clock: *context.clock, engine, scratch: Vec::new() }
+        Linux {
+            context: Arc::clone(context),
+            clock: *context.clock,
+            engine,
+            databases: Connections::default(),
+            scratch: Vec::new(),
+        }
     }
 
     fn scratch(&mut self, len: usize) -> &mut [u8] {
@@ -298,6 +308,29 @@ impl<E: Engine> Os for Linux<E> {
             seen(name, kind);
         }
         Ok(read)
+    }
+
+    fn db_open(&mut self, dir: Fd, path: &CStr, pragmas: &[(String, String)]) -> SqlCall<Fd> {
+        let resolver = self.context.resolver;
+        let mut answer = None;
+        let found = resolver.at(dir, path, |dir, name| {
+            answer = Some(Connection::open(dir, name, pragmas));
+            Ok(())
+        });
+        if let Err(errno) = found {
+            let message = "its directory cannot be opened".into();
+            return Err(Box::new(SqlError { code: CANTOPEN, message, errno: Some(errno) }));
+        }
+        let connection = answer.unwrap_or_else(|| Err(SqlError::new(CANTOPEN, "it has no name")))?;
+        Ok(self.databases.put(connection))
+    }
+
+    fn db_exec(&mut self, db: Fd, statement: &str) -> SqlCall<()> {
+        self.databases.get(db)?.exec(statement)
+    }
+
+    fn db_close(&mut self, db: Fd) -> SqlCall<()> {
+        self.databases.take(db)?.close()
     }
 
     fn mark(&mut self, text: &CStr) {

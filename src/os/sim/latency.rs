@@ -40,7 +40,9 @@ impl Latency {
             Op::Read | Op::Pread | Op::Write | Op::Pwrite | Op::CopyRange => {
                 self.data.saturating_add(bytes.saturating_mul(self.kib) >> 10)
             }
-            Op::Fsync | Op::Fdatasync | Op::SyncRange | Op::Syncfs | Op::Sync | Op::DropCaches => self.flush,
+            Op::Fsync | Op::Fdatasync | Op::SyncRange | Op::Syncfs | Op::Sync | Op::DropCaches | Op::Sql => {
+                self.flush
+            }
             Op::Open
             | Op::Unlink
             | Op::Rmdir

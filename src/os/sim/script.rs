@@ -36,7 +36,8 @@ ops! {
     Sync "sync", DropCaches "drop_caches", Unlink "unlink", Rmdir "rmdir", Mkdir "mkdir",
     Rename "rename", Link "link", Symlink "symlink", Readlink "readlink", Stat "stat",
     Statfs "statfs", Chmod "chmod", Utimes "utimes", SetXattr "set_xattr", GetXattr "get_xattr",
-    Lock "lock", Getdents "getdents", Mark "mark",
+    Lock "lock", Getdents "getdents", Mark "mark", DbOpen "db_open", Sql "sql",
+    DbClose "db_close",
 }
 
 /// At which of a worker's calls of one kind a rule applies, counted from 1.

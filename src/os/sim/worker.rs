@@ -13,6 +13,7 @@ use crate::os::machine::{
     Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Kind, Lock, Nanos, Os, QueueState, Recipe,
     Space, Stat, Transfer, Whence,
 };
+use crate::os::sql_error::{CANTOPEN, FULL, IOERR, SqlCall, SqlError};
 use std::ffi::CStr;
 use std::sync::Arc;
 
@@ -204,6 +205,11 @@ impl Drop for Sim {
             let _ = self.release(fd as Fd);
         }
     }
+}
+
+/// A database of the simulation fails as a call does.
+fn failed(code: i32, errno: Errno) -> Box<SqlError> {
+    Box::new(SqlError { code, message: "simulated".into(), errno: Some(errno) })
 }
 
 impl Os for Sim {
@@ -557,6 +563,41 @@ impl Os for Sim {
                 Ok((read * ENTRY) as usize)
             },
         )
+    }
+
+    fn db_open(&mut self, dir: Fd, path: &CStr, pragmas: &[(String, String)]) -> SqlCall<Fd> {
+        let settings: Vec<String> = pragmas.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let name = if self.tracing { self.name(About::Path(dir, path)).into() } else { Box::default() };
+        let about = About::Path(dir, path);
+        let opened = self.call(
+            Op::DbOpen,
+            about,
+            || Detail::Text(settings.join(" ")),
+            |sim| {
+                let dir = sim.file(dir)?.ino;
+                let flags = libc::O_RDWR | libc::O_CREAT;
+                let ino = sim.shared.disk().open(dir, path, flags, Direct::Ignored)?;
+                Ok(sim.number(Open { ino, flags, align: 1, position: 0, name }))
+            },
+        );
+        opened.map_err(|errno| failed(CANTOPEN, errno))
+    }
+
+    fn db_exec(&mut self, db: Fd, statement: &str) -> SqlCall<()> {
+        let detail = || Detail::Text(statement.to_string());
+        let done = self.call(Op::Sql, About::File(db), detail, |sim| sim.real(db).map(|_| ()));
+        // What SQLite makes of a disk without room, and of everything else.
+        done.map_err(|errno| failed(if errno.0 == libc::ENOSPC { FULL } else { IOERR }, errno))
+    }
+
+    fn db_close(&mut self, db: Fd) -> SqlCall<()> {
+        let close = |sim: &mut Self| {
+            sim.release(db)?;
+            sim.closed.push(db);
+            Ok(())
+        };
+        let closed = self.call(Op::DbClose, About::File(db), || Detail::None, close);
+        closed.map_err(|errno| failed(IOERR, errno))
     }
 
     fn mark(&mut self, text: &CStr) {

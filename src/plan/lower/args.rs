@@ -15,7 +15,7 @@ impl Lower {
     /// Emits the step `node`, whose verb is `row` (number `op`) and has this object.
     pub fn verb(&mut self, program: &mut Program, node: &Node, op: u16, row: &Row, object: Option<&Node>) {
         let mut args = Args { detail: row.detail, ..Args::default() };
-        self.object(&mut args, row, object);
+        self.object(program, &mut args, row, object);
         self.choose_set(program, &mut args, node, row, object);
         self.arguments(&mut args, node, row);
         self.engine(program, &mut args, node, row);
@@ -27,14 +27,19 @@ impl Lower {
         if let (Amount::Bytes(Draw::Const(bytes)), None) = (args.amount, args.block) {
             args.fixed = bytes;
         }
+        let set = args.set;
         let index = self.keep_args(args, node);
+        if set != NO_SET {
+            let place = node.place.clone();
+            self.on_sets.push(super::context::OnSet { set, verb: row.verb.name, args: index, place });
+        }
         if let Some(leaving) = program.leaving.last_mut() {
             leaving.push(index);
         }
         program.emit(Instr::Op { op, args: index });
     }
 
-    fn object(&mut self, args: &mut Args, row: &Row, object: Option<&Node>) {
+    fn object(&mut self, program: &Program, args: &mut Args, row: &Row, object: Option<&Node>) {
         let Some(object) = object else { return };
         match row.object {
             Object::None | Object::Set => {}
@@ -45,6 +50,8 @@ impl Lower {
                 args.detail = Detail::Pause;
             }
             Object::Name => args.name = self.file_name(object),
+            Object::Sql => args.detail = self.sql(program, row, object),
+            Object::SqlFile => args.detail = self.sql_file(program, row, object),
             Object::Word(detail) => match object.text().and_then(detail) {
                 Some(detail) => args.detail = detail,
                 None => {

@@ -28,6 +28,7 @@ pub fn lower(case: &BoundCase) -> Result<Plan, Vec<Diagnostic>> {
         direct_use: Vec::new(),
         opened_buffered: BTreeSet::new(),
         phase_engine: None,
+        on_sets: Vec::new(),
         made_dir: BTreeSet::new(),
         made_subdirs: BTreeSet::new(),
     };
@@ -52,6 +53,7 @@ pub fn lower(case: &BoundCase) -> Result<Plan, Vec<Diagnostic>> {
     if lower.plan.phases.is_empty() && lower.problems.is_empty() {
         lower.problem(Diagnostic::error("no-phase", &body.place, "there is no phase left to run"));
     }
+    lower.databases();
     finish_sets(&mut lower, body);
     lower.plan.largest_block = lower.largest_block();
     if lower.problems.is_empty() { Ok(lower.plan) } else { Err(lower.problems) }
@@ -87,6 +89,9 @@ fn engine(lower: &mut Lower, node: &Node) -> EnginePlan {
     }
     if let Some(fallback) = node.get("fallback") {
         engine.fallback = fallback.items().iter().filter_map(Node::text).map(str::to_string).collect();
+    }
+    if let Some(pragmas) = node.get("pragmas") {
+        lower.pragmas(pragmas, &engine.name);
     }
     engine
 }
@@ -149,6 +154,10 @@ fn finish_sets(lower: &mut Lower, body: &Node) {
         let Some(set) = lower.plan.sets.get_mut(id) else { continue };
         set.dir_ahead = !lower.made_dir.contains(&set_id);
         set.subdirs_ahead = !lower.made_subdirs.contains(&set_id);
+        if lower.plan.sql.databases.contains(&set_id) {
+            // Its connections are opened by steps.
+            continue;
+        }
         let (reads, writes) = lower.data_use.get(id).copied().unwrap_or_default();
         buffered_all_the_same(lower, set_id);
         let Some(set) = lower.plan.sets.get_mut(id) else { continue };

@@ -24,10 +24,24 @@ pub struct Lower {
     pub opened_buffered: BTreeSet<SetId>,
     /// The engine of the phase that is being compiled, where it names one.
     pub phase_engine: Option<Node>,
+    /// Steps that work on a set, for what can only be said when all of them are known.
+    pub on_sets: Vec<OnSet>,
     /// Sets whose own directory, or subdirectories, a step makes.
     pub made_dir: BTreeSet<SetId>,
     /// The same of their subdirectories.
     pub made_subdirs: BTreeSet<SetId>,
+}
+
+/// One step on a set.
+pub struct OnSet {
+    /// The set.
+    pub set: SetId,
+    /// Its verb.
+    pub verb: &'static str,
+    /// Its operands.
+    pub args: u32,
+    /// Where it stands.
+    pub place: Place,
 }
 
 /// The program of one group of workers in one phase.

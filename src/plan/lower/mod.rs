@@ -9,6 +9,8 @@ mod loops;
 mod phases;
 mod quantiles;
 mod sets;
+mod sql;
+mod statements;
 mod values;
 
 pub use case::lower;

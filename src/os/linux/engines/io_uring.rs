@@ -12,8 +12,13 @@ use crate::os::machine::{Call, Capabilities, Completion, Errno, Fd, QueueState, 
 
 /// Files that can be registered at one time; those beyond go by their descriptor.
 const FILES: u32 = 1024;
-/// No registered file.
-const UNKNOWN: i32 = -1;
+/// Transfers of a file before it is registered: a file that is opened, read once and closed is not
+/// worth the two calls.
+const PROVEN: i32 = 8;
+/// No registered file; counts up to -1 with each transfer.
+const UNKNOWN: i32 = -PROVEN;
+/// Refusals of the kernel in a row, with nothing moved in between, until they are an error.
+const PATIENCE: u32 = 100_000;
 
 /// The engine. It has no ring before [`Engine::open_queue`].
 pub struct IoUring {
@@ -73,11 +78,18 @@ impl IoUring {
         // SAFETY: the memory lives until the ring is gone, see `drop`.
         match unsafe { ring.submitter().register_buffers(&region) } {
             Ok(()) => self.state.registered_buffers = true,
-            Err(error) => self.state.notes.push(format!(
-                "buffers are not registered ({}): the limit of locked memory (ulimit -l) is too low for {} KiB",
-                errno(&error),
-                bytes >> 10
-            )),
+            Err(error) => {
+                let errno = errno(&error);
+                let why = match errno.0 {
+                    libc::ENOMEM | libc::EPERM => {
+                        format!(": the limit of locked memory (ulimit -l) is too low for {} KiB", bytes >> 10)
+                    }
+                    // The kernel takes 1 GiB in one piece.
+                    _ if bytes > 1 << 30 => format!(": {} MiB are more than the kernel takes", bytes >> 20),
+                    _ => String::new(),
+                };
+                self.state.notes.push(format!("buffers are not registered ({errno}){why}"));
+            }
         }
         match ring.submitter().register_files_sparse(FILES) {
             Ok(()) => {
@@ -88,7 +100,7 @@ impl IoUring {
         }
     }
 
-    /// The registered file of a descriptor, registered now where it can be.
+    /// The registered file of a descriptor; registered now where it can be and is worth it.
     #[inline]
     fn registered(&mut self, fd: Fd) -> Option<u32> {
         if !self.state.registered_files {
@@ -96,22 +108,28 @@ impl IoUring {
         }
         match self.files.get(fd as usize) {
             Some(index) if *index >= 0 => Some(*index as u32),
-            _ => self.register_file(fd),
+            _ => self.count_file(fd),
         }
     }
 
     #[cold]
-    fn register_file(&mut self, fd: Fd) -> Option<u32> {
+    fn count_file(&mut self, fd: Fd) -> Option<u32> {
         let at = usize::try_from(fd).ok()?;
+        if self.files.len() <= at {
+            self.files.resize(at + 1, UNKNOWN);
+        }
+        let known = self.files.get_mut(at)?;
+        if *known < -1 {
+            *known += 1;
+            return None;
+        }
+        *known = UNKNOWN;
         let index = self.free_files.pop()?;
         if self.ring.as_ref()?.submitter().register_files_update(index, &[fd]).is_err() {
             self.free_files.push(index);
             return None;
         }
-        if self.files.len() <= at {
-            self.files.resize(at + 1, UNKNOWN);
-        }
-        *self.files.get_mut(at)? = index as i32;
+        *known = index as i32;
         Some(index)
     }
 
@@ -173,8 +191,8 @@ impl Engine for IoUring {
     }
 
     fn closing(&mut self, fd: Fd) {
-        let Some(known) = self.files.get_mut(fd as usize).filter(|index| **index >= 0) else { return };
-        let index = std::mem::replace(known, UNKNOWN) as u32;
+        let Some(known) = self.files.get_mut(fd as usize) else { return };
+        let Ok(index) = u32::try_from(std::mem::replace(known, UNKNOWN)) else { return };
         if let Some(ring) = &self.ring {
             let _ = ring.submitter().register_files_update(index, &[-1]);
         }
@@ -207,12 +225,16 @@ impl Engine for IoUring {
 
     fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
         let mut wanted = at_least.min(self.in_flight);
+        let mut patience = PATIENCE;
         loop {
             let Some(ring) = &mut self.ring else { return Ok(()) };
             match ring.submit_and_wait(wanted as usize) {
                 Ok(submitted) => self.state.submissions += u64::from(submitted > 0),
                 Err(error) => match error.raw_os_error() {
-                    Some(libc::EINTR | libc::EAGAIN | libc::EBUSY) => self.state.retries += 1,
+                    Some(libc::EINTR | libc::EAGAIN | libc::EBUSY) if patience > 0 => {
+                        patience -= 1;
+                        self.state.retries += 1;
+                    }
                     _ => return Err(errno(&error)),
                 },
             }
@@ -220,7 +242,8 @@ impl Engine for IoUring {
             for ended in ring.completion() {
                 let (slot, result) = (ended.user_data() as u32, ended.result());
                 self.memory.release(slot);
-                if matches!(-result, libc::EAGAIN | libc::EINTR) {
+                if matches!(-result, libc::EAGAIN | libc::EINTR) && patience > 0 {
+                    patience -= 1;
                     self.again.push(slot);
                     continue;
                 }

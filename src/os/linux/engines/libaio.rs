@@ -12,6 +12,9 @@ use crate::os::machine::{Call, Capabilities, Completion, Errno, Fd, QueueState, 
 const PREAD: u16 = 0;
 const PWRITE: u16 = 1;
 
+/// Refusals of the kernel in a row until they are an error.
+const PATIENCE: u32 = 100_000;
+
 /// `struct io_event` of `linux/aio_abi.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -90,6 +93,7 @@ impl Libaio {
     fn submit(&mut self) -> Call<()> {
         let Some(id) = self.context.as_ref().map(|context| context.0) else { return Ok(()) };
         let mut done = 0;
+        let mut patience = PATIENCE;
         while let Some(rest) = self.batch.get(done..).filter(|rest| !rest.is_empty()) {
             let (count, blocks) = (rest.len() as libc::c_long, rest.as_ptr());
             // SAFETY: every pointer is to a block of a slot that is in flight, whose memory stays
@@ -98,11 +102,16 @@ impl Libaio {
             match taken {
                 1.. => {
                     done += taken as usize;
+                    patience = PATIENCE;
                     self.state.submissions += 1;
                 }
-                0 => self.state.retries += 1,
+                0 if patience > 0 => {
+                    patience -= 1;
+                    self.state.retries += 1;
+                }
                 _ => match last() {
-                    Errno(libc::EAGAIN | libc::EINTR) => {
+                    Errno(libc::EAGAIN | libc::EINTR) if patience > 0 => {
+                        patience -= 1;
                         self.state.retries += 1;
                         std::thread::yield_now();
                     }

@@ -2,7 +2,9 @@
 //!
 //! What a call would answer with an error arrives as a signal (SIGBUS): a hole that cannot be
 //! filled because the disk is full, a page that cannot be read, a file that has become shorter.
-//! The handler puts an empty page in the place and notes it; the transfer then ends with the error.
+//! The handler puts an empty page in the place and notes it; the transfer is then made once more by
+//! a plain call, which knows the error. `fsync` of the descriptor makes durable what was copied into
+//! a shared mapping: on Linux both are the same pages.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -59,8 +61,11 @@ static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo for a handler with SA_SIGINFO.
     let address = unsafe { (*info).si_addr() } as usize;
+    // A number above zero: the kernel's own, not sent by a program.
+    // SAFETY: as above.
+    let sent = unsafe { (*info).si_code } <= 0;
     let (from, to) = COPIED.get();
-    if (from..to).contains(&address) {
+    if !sent && (from..to).contains(&address) {
         // SAFETY: sysconf is safe in a handler on Linux: it reads a constant.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
         let at = (address & !(page - 1)) as *mut libc::c_void;
@@ -80,6 +85,10 @@ extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _: *
             Some(before) => libc::sigaction(signal, before, std::ptr::null_mut()),
             None => libc::signal(signal, libc::SIG_DFL) as libc::c_int,
         };
+        // No instruction is repeated that would raise it again.
+        if sent {
+            libc::raise(signal);
+        }
     }
 }
 
@@ -132,7 +141,9 @@ impl Mmap {
         if self.maps.len() <= at {
             self.maps.resize_with(at + 1, || None);
         }
-        if let Some(place) = self.maps.get_mut(at) {
+        if let Some(place) = self.maps.get_mut(at)
+            && place.as_ref().is_none_or(|map| map.len != len)
+        {
             *place = None;
             // A mapping has at least one byte.
             *place = if len == 0 { None } else { Some(Mapping::of(fd, len)?) };
@@ -146,17 +157,16 @@ impl Mmap {
         (map.len as u64).saturating_sub(offset).min(len as u64) as usize
     }
 
-    /// The error behind a page that was not to be had.
+    /// A transfer that met a page that was not to be had, once more by a plain call, for its answer.
+    /// `EIO` where the file has become shorter than it was when it was mapped.
     #[cold]
-    fn why(&mut self, fd: Fd, end: u64, write: bool) -> Errno {
+    fn once_more(&mut self, fd: Fd, end: u64, call: impl FnOnce() -> Call<usize>) -> Call<usize> {
         FAULTED.set(false);
         // What the handler put in the mapping's place must go.
         if let Some(map) = self.maps.get_mut(fd as usize) {
             *map = None;
         }
-        let shorter = calls::fstat(fd).is_ok_and(|stat| stat.size < end);
-        let full = calls::fstatfs(fd).is_ok_and(|fs| fs.available < 16 * fs.block.max(4096));
-        Errno(if write && full && !shorter { libc::ENOSPC } else { libc::EIO })
+        if calls::fstat(fd)?.size < end { Err(Errno(libc::EIO)) } else { call() }
     }
 }
 
@@ -187,7 +197,11 @@ impl Engine for Mmap {
         let from = map.base.wrapping_add(offset as usize);
         // SAFETY: `len` bytes from `offset` are inside the mapping, and inside the buffer.
         let whole = len == 0 || unsafe { copy(from, buffer.as_mut_ptr(), from as usize, len) };
-        if whole { Ok(len) } else { Err(self.why(fd, end, false)) }
+        if whole {
+            Ok(len)
+        } else {
+            self.once_more(fd, offset + len as u64, || data::pread(fd, buffer, offset))
+        }
     }
 
     #[inline]
@@ -206,7 +220,7 @@ impl Engine for Mmap {
         // SAFETY: the bytes are inside the mapping, which may be written.
         match unsafe { copy(data.as_ptr(), to, to as usize, data.len()) } {
             true => Ok(data.len()),
-            false => Err(self.why(fd, end, true)),
+            false => self.once_more(fd, end, || data::pwrite(fd, data, offset)),
         }
     }
 

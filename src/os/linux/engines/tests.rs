@@ -17,7 +17,7 @@ use crate::os::skipped::skipped;
 const BLOCK: usize = 4096;
 
 fn queues() -> Vec<(&'static str, Box<dyn Engine>)> {
-    let several = Several::new(vec![Box::new(Sync), Box::new(IoUring::new())]).unwrap();
+    let several = Several::new(vec![Box::new(Sync), Box::new(IoUring::new())]);
     let mut all: Vec<(&str, Box<dyn Engine>)> =
         vec![("libaio", make("libaio")), ("io_uring", make("io_uring")), ("several", Box::new(several))];
     all.iter_mut().for_each(|(_, engine)| engine.use_engine(1));
@@ -122,10 +122,14 @@ fn a_closed_files_number_may_come_back_for_another() {
         for byte in [1_u8, 2, 3] {
             let file = tempfile::tempfile().unwrap();
             file.write_all_at(&[byte; BLOCK], 0).unwrap();
-            engine.queue(at(file.as_raw_fd(), 0, 0, false)).unwrap();
-            let mut ended = Vec::new();
-            engine.reap(1, &mut ended).unwrap();
-            assert!(engine.slot(0).iter().all(|found| *found == byte), "{name}");
+            // More than it takes to have the file registered.
+            for _ in 0..20 {
+                engine.slot(0).fill(0);
+                engine.queue(at(file.as_raw_fd(), 0, 0, false)).unwrap();
+                let mut ended = Vec::new();
+                engine.reap(1, &mut ended).unwrap();
+                assert!(engine.slot(0).iter().all(|found| *found == byte), "{name}");
+            }
             engine.closing(file.as_raw_fd());
         }
     }
@@ -250,4 +254,74 @@ fn paths_of_directories_are_no_files() {
     let mut engine = Mmap::new();
     assert!(engine.read(fd, Some(0), &mut [0; 16]).is_err());
     crate::os::linux::calls::close(fd).unwrap();
+}
+
+#[test]
+fn a_write_into_a_hole_of_a_full_file_system_leaves_the_rest_of_the_mapping_usable() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(_mounted) = Mounted::tmpfs(dir.path(), c"size=64k") else {
+        return skipped("mounting a small file system needs root");
+    };
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.read(true).write(true).create_new(true).open(dir.path().join("a")).unwrap();
+    file.set_len(1 << 20).unwrap();
+    let (fd, mut engine) = (file.as_raw_fd(), Mmap::new());
+    // Over several pages: some of them are to be had, the others are not.
+    let mut last = Ok(0);
+    for at in 0..16 {
+        last = engine.write(fd, Some(at * 5 * BLOCK as u64), &[at as u8 + 1; 5 * BLOCK]);
+    }
+    assert_eq!(last, Err(Errno(libc::ENOSPC)));
+    let mut block = [0; BLOCK];
+    assert_eq!(engine.read(fd, Some(0), &mut block), Ok(BLOCK));
+    assert!(block.iter().all(|byte| *byte == 1), "what was written before is there");
+    assert_eq!(engine.write(fd, Some(100), &[9; 8]), Ok(8), "and can be written again");
+    assert_eq!(file.metadata().unwrap().len(), 1 << 20);
+}
+
+/// The handler is for the engine's own copies; everything else ends the program as ever.
+#[test]
+fn a_bus_error_of_others_still_ends_the_program() {
+    use std::os::unix::process::ExitStatusExt;
+    const ROLE: &str = "IOSCORE_TEST_BUS_ERROR";
+    let Ok(role) = std::env::var(ROLE) else {
+        for role in ["sent", "met"] {
+            let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+            let name = "os::linux::engines::tests::a_bus_error_of_others_still_ends_the_program";
+            let ended = child.args(["--exact", name]).env(ROLE, role).output().unwrap();
+            assert_eq!(ended.status.signal(), Some(libc::SIGBUS), "{role}: {ended:?}");
+        }
+        return;
+    };
+    let _engine = Mmap::new();
+    let file = numbered(2);
+    if role == "sent" {
+        // The handler that was there before, the language's own, lets the first one pass.
+        for _ in 0..2 {
+            // SAFETY: sends a signal to this thread.
+            unsafe { libc::raise(libc::SIGBUS) };
+        }
+    } else {
+        let access = libc::PROT_READ;
+        // SAFETY: a new mapping, read inside its length, behind the end of the file that is cut below.
+        unsafe {
+            let base =
+                libc::mmap(std::ptr::null_mut(), 2 * BLOCK, access, libc::MAP_SHARED, file.as_raw_fd(), 0);
+            assert_ne!(base, libc::MAP_FAILED);
+            file.set_len(0).unwrap();
+            base.cast::<u8>().add(BLOCK).read_volatile();
+        }
+    }
+}
+
+/// What is used up by one is not there for the next; what is given back is.
+#[test]
+fn contexts_are_given_back() {
+    for _ in 0..50 {
+        let mut engine = Libaio::new();
+        match engine.open_queue(4096, 1, BLOCK) {
+            Ok(()) => {}
+            Err(errno) => return skipped(&format!("libaio: {errno}: others use the machine's slots")),
+        }
+    }
 }

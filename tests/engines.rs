@@ -1,0 +1,245 @@
+//! Engines as users meet them: what the kernel refuses ends its own row with the error and the next
+//! step, the suite goes on, and a way out that was taken is in the record.
+
+mod common;
+mod program;
+
+use std::process::Command;
+
+use common::{need, skip};
+use program::{Place, rows};
+use serde_json::Value;
+
+/// One case through the engine to be tested, one of plain calls after it.
+const ENGINES: &str = "\
+profile: engines
+version: 1.0.0
+title: Engines
+summary: A test of tests.
+params:
+  engine: {type: choice, of: [sync, libaio, io_uring, mmap], default: sync}
+  depth: {type: count, default: 8}
+  direct: {type: choice, of: [require, prefer, never], default: never}
+cases:
+  - {id: tried, title: Tried, with: {engine: ENGINE, depth: DEPTH, direct: DIRECT}}
+  - {id: after, title: After, with: {depth: 1}}
+engine: {name: \"{{ engine }}\", depth: \"{{ depth }}\", direct: \"{{ direct }}\"FALLBACK}
+files:
+  data: {count: 1, size: 256KiB}
+phases:
+  - phase: run
+    repeat: 100
+    steps:
+      - STEP
+results:
+  - {name: Operations, value: run.ops.total, better: higher, primary: true}
+";
+
+const READ: &str = "{read: 4KiB, in: data, at: random}";
+
+/// The profile with its capitals filled in.
+fn profile(engine: &str, depth: u32, direct: &str, fallback: &str, step: &str) -> String {
+    let fallback = if fallback.is_empty() { String::new() } else { format!(", fallback: [{fallback}]") };
+    let text = ENGINES.replace("ENGINE", engine).replace("DEPTH", &depth.to_string());
+    text.replace("DIRECT", direct).replace("FALLBACK", &fallback).replace("STEP", step)
+}
+
+const RUN: [&str; 8] = ["run", "engines.yaml", "--target", "t", "--runs", "1", "--name", "one"];
+
+/// Runs it behind the command `before`: exit code, error output, the row of the case in question.
+fn behind(text: &str, before: &[&str]) -> (Option<i32>, String, Value) {
+    let place = Place::with(&[text]);
+    let mut command = Command::new(before[0]);
+    command.args(&before[1..]).arg(env!("CARGO_BIN_EXE_ioscore")).args(RUN).current_dir(place.path());
+    let output = command.output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(place.record_path("one").exists(), "no record ({}): {said}", output.status);
+    let record = place.record("one");
+    let [row, after] = rows(&record) else { panic!("two rows: {record}") };
+    assert_eq!(after["status"], "ok", "the suite goes on: {after}");
+    assert!(place.left().is_empty(), "the target is clean again");
+    (output.status.code(), said, row.clone())
+}
+
+/// The same with system calls that fail: `io_setup:error=EAGAIN`.
+fn refusing(strace: &str, text: &str, refused: &[&str]) -> (Option<i32>, String, Value) {
+    let inject: Vec<String> = refused.iter().map(|what| format!("inject={what}")).collect();
+    let mut before = vec![strace, "-f", "-qq", "-o", "/dev/null"];
+    inject.iter().for_each(|inject| before.extend(["-e", inject]));
+    before.push("--");
+    behind(text, &before)
+}
+
+fn strace(test: &str) -> Option<String> {
+    need(test, ["strace"]).map(|[strace]| strace.display().to_string())
+}
+
+#[track_caller]
+fn ends(row: &Value, status: &str, errno: &str, message: &str, todo: &str) {
+    assert_eq!((&row["status"], &row["reason"]["errno"]), (&status.into(), &errno.into()), "{row}");
+    let text = |key: &str| row["reason"][key].as_str().unwrap_or_default().to_string();
+    assert!(text("message").contains(message), "{message}: {row}");
+    assert!(text("what_to_do").contains(todo), "{todo}: {row}");
+    assert!(row.get("runs").is_none_or(|runs| runs.as_array().is_none_or(Vec::is_empty)), "numbers: {row}");
+}
+
+#[test]
+fn every_engine_does_the_work_and_is_in_the_record() {
+    for (engine, depth) in [("sync", 1), ("libaio", 16), ("io_uring", 16), ("mmap", 1)] {
+        for step in [READ, "{write: 4KiB, in: data, at: random}"] {
+            let (code, said, row) = behind(&profile(engine, depth, "never", "", step), &["env"]);
+            assert_eq!(code, Some(0), "{engine}: {said}");
+            assert_eq!((&row["status"], &row["engine"]["used"]), (&"ok".into(), &engine.into()), "{row}");
+            let run = &row["runs"][0];
+            assert_eq!(run["values"]["Operations"], 100.0, "{engine} {step}: {run}");
+            let reached = run["effective"]["depth"].as_f64();
+            match depth {
+                1 => assert_eq!(reached, None, "{run}"),
+                _ => assert!(reached.is_some_and(|depth| depth > 1.0 && depth <= 16.0), "{run}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_ring_refused_by_a_sandbox_ends_its_row_only() {
+    let Some(strace) = strace("a_ring_refused_by_a_sandbox_ends_its_row_only") else { return };
+    for errno in ["EPERM", "ENOSYS"] {
+        let refused = format!("io_uring_setup:error={errno}");
+        let (code, said, row) = refusing(&strace, &profile("io_uring", 8, "never", "", READ), &[&refused]);
+        assert_ne!(code, Some(0), "{said}");
+        ends(&row, "unsupported", errno, "io_uring_setup", "fallback");
+    }
+}
+
+#[test]
+fn slots_of_libaio_that_are_used_up_end_its_row_only() {
+    let Some(strace) = strace("slots_of_libaio_that_are_used_up_end_its_row_only") else { return };
+    let text = profile("libaio", 8, "never", "", READ);
+    let (code, said, row) = refusing(&strace, &text, &["io_setup:error=EAGAIN"]);
+    assert_ne!(code, Some(0), "{said}");
+    ends(&row, "unsupported", "EAGAIN", "io_setup", "aio-max-nr");
+}
+
+#[test]
+fn the_way_out_that_was_taken_is_in_the_record() {
+    let Some(strace) = strace("the_way_out_that_was_taken_is_in_the_record") else { return };
+    let text = profile("io_uring", 8, "never", "libaio, sync", READ);
+    let ring = "io_uring_setup:error=EPERM";
+    for (refused, taken) in [(&[ring][..], "libaio"), (&[ring, "io_setup:error=EAGAIN"], "sync")] {
+        let (code, said, row) = refusing(&strace, &text, refused);
+        assert_eq!((code, &row["status"]), (Some(0), &"ok".into()), "{said}{row}");
+        assert_eq!(row["engine"]["used"], taken, "{row}");
+        let run = &row["runs"][0];
+        assert_eq!(run["values"]["Operations"], 100.0, "{run}");
+        let notes = run["effective"]["fallbacks"].to_string();
+        assert!(notes.contains("io_uring_setup: EPERM") && notes.contains(taken), "{notes}");
+    }
+}
+
+#[test]
+fn little_locked_memory_only_leaves_the_buffers_unregistered() {
+    let name = "little_locked_memory_only_leaves_the_buffers_unregistered";
+    let Some([prlimit, setpriv]) = need(name, ["prlimit", "setpriv"]) else { return };
+    let [prlimit, setpriv] = [prlimit, setpriv].map(|path| path.display().to_string());
+    // The limit does not bind whoever has CAP_IPC_LOCK.
+    let mut before = vec![prlimit.as_str(), "--memlock=65536:65536"];
+    let drop_it = [setpriv.as_str(), "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock"];
+    let root = Command::new(drop_it[0]).args(&drop_it[1..]).arg("true").output();
+    if root.is_ok_and(|output| output.status.success()) {
+        before.extend(drop_it);
+    }
+    let (code, said, row) = behind(&profile("io_uring", 32, "never", "", READ), &before);
+    assert_eq!(
+        (code, &row["status"], &row["engine"]["used"]),
+        (Some(0), &"ok".into(), &"io_uring".into()),
+        "{said}{row}"
+    );
+    let effective = &row["runs"][0]["effective"];
+    assert_eq!(effective["queue"]["registered_buffers"], false, "{effective}");
+    assert!(effective["fallbacks"].to_string().contains("locked memory"), "{effective}");
+}
+
+/// Runs it in a file system of its own that is mounted over the target.
+fn mounted(test: &str, text: &str, mount: &str, more: &[&str]) -> Option<(String, Value, Value)> {
+    let place = Place::with(&[text]);
+    let script = format!("mount {mount} none t && exec \"$0\" \"$@\"");
+    let mut probe = Command::new("unshare");
+    probe.args(["--mount", "sh", "-c", &format!("mount {mount} none t")]).current_dir(place.path());
+    if !probe.output().is_ok_and(|output| output.status.success()) {
+        skip(test, "mounting needs root");
+        return None;
+    }
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script, env!("CARGO_BIN_EXE_ioscore")]).args(RUN).args(more);
+    let output = command.current_dir(place.path()).output().expect("the shell starts");
+    let record = place.record("one");
+    let [row, after] = rows(&record) else { panic!("two rows: {record}") };
+    Some((String::from_utf8_lossy(&output.stderr).into_owned(), row.clone(), after.clone()))
+}
+
+#[test]
+fn direct_io_refused_when_a_file_is_opened() {
+    let name = "direct_io_refused_when_a_file_is_opened";
+    // ramfs is nothing but page cache.
+    let run =
+        |direct| mounted(name, &profile("sync", 1, direct, "", READ), "-t ramfs", &["--allow", "space"]);
+    let Some((said, row, after)) = run("require") else { return };
+    assert_eq!((&row["status"], &after["status"]), (&"unsupported".into(), &"ok".into()), "{said}{row}");
+    assert!(row["reason"].to_string().contains("direct"), "{row}");
+    let Some((said, row, _)) = run("prefer") else { return };
+    assert_eq!(row["status"], "ok", "{said}{row}");
+    let effective = &row["runs"][0]["effective"];
+    assert_eq!(effective["direct"], "buffered", "{effective}");
+    assert!(effective["fallbacks"].to_string().contains("refused by the first open (EINVAL"), "{effective}");
+}
+
+#[test]
+fn direct_io_refused_by_the_first_transfer_only() {
+    let Some(strace) = strace("direct_io_refused_by_the_first_transfer_only") else { return };
+    // Writes into a file that has no layout: the first pwrite is the step's.
+    let write = "{write: 4KiB, in: data, at: random}";
+    for (engine, depth, step, refused, call) in [
+        ("libaio", 8, READ, "io_submit:error=EINVAL:when=1", "read"),
+        ("libaio", 8, write, "io_submit:error=EINVAL:when=1", "write"),
+        ("sync", 1, write, "pwrite64:error=EINVAL:when=1", "write"),
+    ] {
+        let laid_out = |text: String| text.replace("size: 256KiB}", "size: 256KiB, layout: none}");
+        let text = |direct| match step {
+            READ => profile(engine, depth, direct, "", step),
+            _ => laid_out(profile(engine, depth, direct, "", step)),
+        };
+        // Every thread's first pwrite is refused: the case after it makes none.
+        let after = |text: String| text.replace("{depth: 1}}", "{depth: 1, engine: mmap}}");
+        let text = |direct| if engine == "sync" { after(text(direct)) } else { text(direct) };
+        let (code, said, row) = refusing(&strace, &text("require"), &[refused]);
+        assert_ne!(code, Some(0), "{said}");
+        ends(&row, "unsupported", "EINVAL", &format!("direct {call}"), "without direct I/O");
+        let (code, said, row) = refusing(&strace, &text("prefer"), &[refused]);
+        assert_eq!((code, &row["status"]), (Some(0), &"ok".into()), "{engine} {call}: {said}{row}");
+        let run = &row["runs"][0];
+        assert_eq!(run["values"]["Operations"], 100.0, "{run}");
+        assert_eq!(run["effective"]["direct"], "buffered", "{run}");
+        let notes = run["effective"]["fallbacks"].to_string();
+        assert!(notes.contains(&format!("refused by the first {call} (EINVAL")), "{engine} {call}: {notes}");
+    }
+}
+
+#[test]
+fn a_full_disk_under_a_mapping_ends_its_row_only() {
+    let name = "a_full_disk_under_a_mapping_ends_its_row_only";
+    // Holes, more of them than there is room for.
+    let text = profile("mmap", 1, "never", "", "{write: 64KiB, in: data}")
+        .replace("size: 256KiB}", "size: 8MiB, layout: none}")
+        .replace(
+            "{id: after, title: After, with: {depth: 1}}",
+            "{id: after, title: After, with: {depth: 1, count: 1}}",
+        )
+        .replace("repeat: 100", "repeat: \"{{ count }}\"")
+        .replace("  depth: {type", "  count: {type: count, default: 100}\n  depth: {type");
+    let Some((said, row, after)) = mounted(name, &text, "-t tmpfs -o size=1m", &["--allow", "space"]) else {
+        return;
+    };
+    ends(&row, "failed", "ENOSPC", "ENOSPC after", "make room");
+    assert_eq!(after["status"], "ok", "{said}{after}");
+}

@@ -1,0 +1,117 @@
+//! The shipped suites list what they say, in the order they say.
+
+use ioscore::profile::embedded;
+use ioscore::profile::expression::Facts;
+use ioscore::profile::library::Library;
+use ioscore::profile::suite::{Cache, Request, Runs};
+use ioscore::run::prepare::{self, Prepared};
+
+/// The published table, line by line: test, title, unit or name of the number, direction.
+const PUBLISHED: &[(&str, &str, &str, &str)] = &[
+    ("sqlite-insert", "Timed SQLite Insertions", "s", "lower"),
+    ("fio", "Type: Random Read - BS: 2MB", "MiB/s", "higher"),
+    ("fio", "Type: Random Read - BS: 4KB", "MiB/s", "higher"),
+    ("fio", "Type: Random Read - BS: 4KB", "IOPS", "higher"),
+    ("fio", "Type: Random Write - BS: 2MB", "MiB/s", "higher"),
+    ("fio", "Type: Random Write - BS: 4KB", "MiB/s", "higher"),
+    ("fio", "Type: Random Write - BS: 4KB", "IOPS", "higher"),
+    ("fio", "Type: Sequential Read - BS: 2MB", "MiB/s", "higher"),
+    ("fio", "Type: Sequential Read - BS: 4KB", "MiB/s", "higher"),
+    ("fio", "Type: Sequential Read - BS: 4KB", "IOPS", "higher"),
+    ("fio", "Type: Sequential Write - BS: 2MB", "MiB/s", "higher"),
+    ("fio", "Type: Sequential Write - BS: 4KB", "MiB/s", "higher"),
+    ("fio", "Type: Sequential Write - BS: 4KB", "IOPS", "higher"),
+    ("fs-mark", "1000 Files, 1MB Size", "Files/s", "higher"),
+    ("fs-mark", "5000 Files, 1MB Size, 4 Threads", "Files/s", "higher"),
+    ("fs-mark", "4000 Files, 32 Sub Dirs, 1MB Size", "Files/s", "higher"),
+    ("fs-mark", "1000 Files, 1MB Size, No Sync/FSync", "Files/s", "higher"),
+    ("dbench", "12 Clients", "MB/s", "higher"),
+    ("dbench", "1 Clients", "MB/s", "higher"),
+    ("compilebench", "Test: Compile", "MiB/s", "higher"),
+    ("compilebench", "Test: Initial Create", "MiB/s", "higher"),
+    ("compilebench", "Test: Read Compiled Tree", "MiB/s", "higher"),
+    ("postmark", "Disk Transaction Performance", "TPS", "higher"),
+];
+
+/// Profiles of the table that do not come with the program yet. One that does must leave this list.
+const NOT_YET: &[&str] = &["sqlite-insert", "dbench", "compilebench"];
+
+fn planned(suite: &str, presets: &[&str]) -> Vec<Prepared> {
+    let facts =
+        Facts { cpus: 4, memory: 8 << 30, free_space: 100 << 30, page_size: 4096, target_block: 4096 };
+    let library = Library::new(ioscore::ops::verbs());
+    // By its file: a profile of the same name would come first.
+    let path = format!("{}/suites/{suite}.yaml", env!("CARGO_MANIFEST_DIR"));
+    let suite = library.suite_of(&[path]).expect("a shipped suite is sound");
+    let request =
+        Request { presets: presets.iter().map(|name| name.to_string()).collect(), ..Request::default() };
+    let (planned, _) = suite.plan(&library, library.verbs(), &request, &facts).expect("it can be planned");
+    prepare::prepare(planned).expect("it compiles")
+}
+
+/// The title of a published line as the profile writes it.
+fn full(title: &str) -> String {
+    title.replace(" - BS: ", " - IO Engine: Linux AIO - Buffered: No - Direct: Yes - Block Size: ")
+        + if title.contains(" - BS: ") { " - Disk Target: Default Test Directory" } else { "" }
+}
+
+/// The lines of a suite that a published table has: the primary ones, and IOPS.
+fn lines(cases: &[Prepared]) -> Vec<(String, String, String, String)> {
+    let mut lines = Vec::new();
+    for case in cases {
+        for metric in case.specs.iter().filter(|metric| metric.primary || metric.name == "IOPS") {
+            let unit = match metric.unit.name() {
+                "" => metric.name.clone(),
+                unit => unit.to_string(),
+            };
+            let bound = &case.bound;
+            let title = bound.title.split(" [").next().unwrap_or_default().to_string();
+            lines.push((
+                bound.profile_id.clone(),
+                title,
+                unit,
+                format!("{:?}", metric.better).to_lowercase(),
+            ));
+        }
+    }
+    lines
+}
+
+#[test]
+fn what_is_missing_is_really_missing() {
+    for name in NOT_YET {
+        assert!(
+            !embedded::PROFILES.iter().any(|(id, _)| id == name),
+            "{name} is here: put it in suites/nas-filesystems.yaml and take it off the list"
+        );
+    }
+}
+
+#[test]
+fn the_suite_has_the_published_lines_in_their_order() {
+    let expected: Vec<_> = PUBLISHED
+        .iter()
+        .filter(|line| !NOT_YET.contains(&line.0))
+        .map(|line| (line.0.to_string(), full(line.1), line.2.to_string(), line.3.to_string()))
+        .collect();
+    assert!(expected.len() >= 17);
+    for suite in ["nas-filesystems", "pts-disk-1.3"] {
+        assert_eq!(lines(&planned(suite, &[])), expected, "{suite}");
+        assert_eq!(lines(&planned(suite, &["quick"])), expected, "{suite}, quick");
+    }
+}
+
+#[test]
+fn the_presets_say_how_often_and_from_which_cache() {
+    for (suite, _) in embedded::SUITES {
+        assert!(planned(suite, &["quick"]).iter().all(|case| case.runs == Runs::exactly(1)), "{suite}");
+        assert!(planned(suite, &["sound"]).iter().all(|case| case.cache == Cache::Drop), "{suite}");
+    }
+}
+
+#[test]
+fn every_shipped_profile_has_both_presets() {
+    for (id, text) in embedded::PROFILES {
+        assert!(text.contains("\n  quick: ") && text.contains("\n  sound: "), "{id}");
+    }
+}
