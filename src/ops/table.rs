@@ -12,6 +12,10 @@ use crate::vm::worker::Worker;
 /// Performs one operation.
 pub type Exec<O> = fn(&mut Worker<O>, &Plan, &Args) -> Flow;
 
+/// Performs one operation after the other, each in an iteration of its own, up to the one of this
+/// number, while nothing else is to be looked at.
+pub type Many<O> = fn(&mut Worker<O>, &Plan, &Args, u64) -> Flow;
+
 /// Declares a family of operations: each row names the function that performs it, so that a new
 /// operation is one row.
 macro_rules! family {
@@ -83,6 +87,8 @@ pub struct Linked<'a, O: Os> {
     pub care: bool,
     /// It puts its transfers into a queue.
     pub queues: bool,
+    /// What performs many of it in a row, where there is such a function.
+    pub many: Option<Many<O>>,
     /// The loop that this step is all of; [`NO_LOOP`] for most.
     pub alone: u16,
 }
@@ -99,7 +105,14 @@ pub fn link<O: Os>(plan: &Plan) -> Vec<Linked<'_, O>> {
     let mut linked: Vec<Linked<O>> = plan
         .args
         .iter()
-        .map(|args| Linked { run: |_, _, _| Flow::Next, args, care: false, queues: false, alone: NO_LOOP })
+        .map(|args| Linked {
+            run: |_, _, _| Flow::Next,
+            args,
+            care: false,
+            queues: false,
+            many: None,
+            alone: NO_LOOP,
+        })
         .collect();
     for group in plan.phases.iter().flat_map(|phase| &phase.groups) {
         for (at, instr) in group.code.iter().enumerate() {
@@ -108,7 +121,10 @@ pub fn link<O: Os>(plan: &Plan) -> Vec<Linked<'_, O>> {
                 continue;
             };
             let verb = rows().nth(usize::from(op)).map_or("", |row| row.verb.name);
-            step.run = super::data::special(verb, plan, step.args).unwrap_or(*run);
+            step.run = *run;
+            if let Some((one, many)) = super::at_random::special(verb, plan, step.args) {
+                (step.run, step.many) = (one, Some(many));
+            }
             let whole = matches!(step.args.detail, Detail::Tree(_));
             step.queues =
                 step.args.moves != Moves::Nothing && !whole && plan.engine_of(step.args).has_queue();
