@@ -12,4 +12,5 @@ pub mod sql_error;
 #[cfg(test)]
 mod tests;
 
+pub use linux::memory::Aligned;
 pub use machine::*;

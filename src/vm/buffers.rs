@@ -7,6 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
 use super::random::spread;
+pub use crate::os::Aligned;
 use crate::os::Recipe;
 use crate::plan::instr::{DATA_POOL, OWN_POOLS};
 
@@ -17,46 +18,6 @@ pub const SECTOR: usize = 512;
 const POOL: usize = DATA_POOL as usize;
 /// Pattern repeated by duplicated blocks.
 const DUPLICATE_BLOCK: usize = 4096;
-
-/// Page-aligned memory of a fixed length. Untouched pages cost nothing.
-pub struct Aligned {
-    memory: Vec<u8>,
-    start: usize,
-    len: usize,
-}
-
-impl Aligned {
-    /// Zeros, `len` bytes of them.
-    pub fn zeroed(len: usize) -> Aligned {
-        let memory = vec![0; len + PAGE];
-        let start = memory.as_ptr().align_offset(PAGE);
-        // `align_offset` may decline in principle; transfers are then merely unaligned.
-        let start = if start > PAGE { 0 } else { start };
-        Aligned { memory, start, len }
-    }
-
-    /// Usable bytes.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether it has no usable bytes.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// `len` bytes from `from`; panics beyond the end.
-    #[inline]
-    pub fn slice(&self, from: usize, len: usize) -> &[u8] {
-        &self.memory[self.start + from..self.start + from + len]
-    }
-
-    /// `len` bytes from `from` to write to; panics beyond the end.
-    #[inline]
-    pub fn slice_mut(&mut self, from: usize, len: usize) -> &mut [u8] {
-        &mut self.memory[self.start + from..self.start + from + len]
-    }
-}
 
 /// The random data all workers of a case start from, made when the first of them asks.
 pub struct DataPool {

@@ -1,7 +1,4 @@
 //! Linux: system calls, the run directory, the clock. The only place with `unsafe`.
-//!
-//! Page-aligned buffers need none of it: whoever wants one takes a `Vec<u8>` one page longer
-//! than asked for and uses the part that starts at the first multiple of the page size.
 
 pub(crate) mod calls;
 pub mod clock;
@@ -10,6 +7,7 @@ pub mod engine;
 pub mod engines;
 pub mod limits;
 pub mod marker;
+pub mod memory;
 pub mod probe;
 pub mod removal;
 pub mod resolve;
