@@ -44,8 +44,9 @@ enum Rate {
     /// What each reports itself: a metric of our record, and a column of the line that follows the
     /// original's header with this word.
     Reported { metric: &'static str, column: &'static str },
-    /// What each reports itself: a metric of our record, and the number behind the original's word.
-    Said { metric: &'static str, word: &'static str },
+    /// What each reports itself: a metric of our record, and the number behind the original's word,
+    /// which is in units of so many of ours.
+    Said { metric: &'static str, word: &'static str, unit: f64 },
     /// The same with fio's terse output, version 3, whose eighth field is reads per second.
     Terse { metric: &'static str },
     /// One over the time of the whole program, for originals whose own clock is too coarse.
@@ -81,7 +82,7 @@ const ROWS: &[Row] = &[
         ours: "{ioscore} run dbench:1-client --set loadfile=/usr/share/dbench/client.txt --set time=6s --set warmup=1s --target {dir} --out {out} --name r --runs 1 --quiet",
         theirs: "dbench -t 6 -D {dir} -c /usr/share/dbench/client.txt 1",
         config: "",
-        rate: Rate::Said { metric: "Throughput", word: "Throughput" },
+        rate: Rate::Said { metric: "Throughput", word: "Throughput", unit: 1e6 },
     },
     Row {
         name: "cached reads",
@@ -247,7 +248,7 @@ fn rate(row: &Row, command: &str, c: &Path) -> Result<f64, String> {
             recorded(Some(metric))
         }
         Rate::Terse { .. } => terse(&String::from_utf8_lossy(&out.stdout)),
-        Rate::Said { word, .. } => said(&String::from_utf8_lossy(&out.stdout), word),
+        Rate::Said { word, unit, .. } => Ok(said(&String::from_utf8_lossy(&out.stdout), word)? * unit),
         Rate::Reported { column, .. } => printed(&String::from_utf8_lossy(&out.stdout), column),
     }
 }
