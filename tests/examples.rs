@@ -10,7 +10,7 @@ use std::sync::Arc;
 use common::cases::Done;
 use common::pipeline::{plans_with, simulate};
 use ioscore::os::sim::trace::Detail;
-use ioscore::os::sim::{Event, Op, Options};
+use ioscore::os::sim::{Op, Options};
 use ioscore::vm::random::StreamKey;
 
 const EXAMPLES: &[&str] = &[

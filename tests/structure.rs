@@ -65,7 +65,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("record", &["measure", "stats", "system"]),
     ("judge", &["os", "plan", "record", "system"]),
     ("report", &["record", "stats", "measure"]),
-    ("import", &["record", "stats", "plan::stream"]),
+    ("import", &["record", "stats", "plan::dataset", "plan::stream"]),
     ("run", &["plan", "vm", "os", "profile", "measure", "stats", "record", "judge", "system", "report"]),
 ];
 

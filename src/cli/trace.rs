@@ -30,7 +30,12 @@ impl Watcher for Start<'_> {
 
 /// The first `count` calls of one worker of every group, after the files have been laid out.
 pub fn text(plan: &Arc<Plan>, key: StreamKey, count: usize) -> String {
-    let machine = SimFs::new(Options { trace: count, trace_later: true, ..Options::default() });
+    let machine = SimFs::new(Options {
+        trace: count,
+        trace_later: true,
+        names: plan.reads_names(),
+        ..Options::default()
+    });
     let start = Start { machine: &machine, laid_out: AtomicBool::new(false) };
     let shared = Arc::new(Shared::new(plan));
     let ended = AtomicBool::new(false);

@@ -2,7 +2,7 @@
 //! several is timed as a whole too.
 
 use super::row::*;
-use super::table::{Exec, family};
+use super::table::family;
 use crate::os::{Call, Errno, Fd, Os, Recipe};
 use crate::plan::instr::*;
 use crate::profile::shape::{Field, Kind, Verb};
@@ -10,7 +10,7 @@ use crate::vm::buffers::Buffers;
 use crate::vm::claims::ClaimUnit;
 use crate::vm::draw::{hot, permute};
 use crate::vm::fault::Flow;
-use crate::vm::hand::{CLOSED, Hand};
+use crate::vm::hand::CLOSED;
 use crate::vm::random::Purpose;
 use crate::vm::worker::Worker;
 
@@ -71,69 +71,14 @@ fn append<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     step::<O, true>(worker, plan, args, at)
 }
 
-/// A function for one transfer of a fixed power of two at a random place, which is what tests of
-/// random access consist of: it asks nothing that such a step does not need.
-pub fn special<O: Os>(verb: &str, plan: &Plan, args: &Args) -> Option<Exec<O>> {
-    if plan.sets.get(usize::from(args.set))?.memory {
-        return None;
-    }
-    let fixed =
-        args.fixed.is_power_of_two() && args.fixed <= 1 << 31 && plan.random.generator == Generator::ChaCha8;
-    let plain = args.pick == Pick::Same
-        && args.remainder != Remainder::Always
-        && !args.verify
-        && args.must_fail.is_none();
-    let queue = plan.engine_of(args).has_queue();
-    match verb {
-        _ if !fixed || !plain || args.at != At::Random => None,
-        "read" if queue => Some(queued_at_random::<O, false>),
-        "write" if queue => Some(queued_at_random::<O, true>),
-        "read" => Some(at_random::<O, false>),
-        "write" => Some(at_random::<O, true>),
-        _ => None,
-    }
-}
-
-fn at_random<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
-    let Worker { hands, random, claims, os, buffers, .. } = worker;
-    let asked = args.fixed;
-    let Some(Hand { file, .. }) = hands.get_mut(usize::from(args.set)) else { return Flow::Next };
-    // The first transfer of a file goes the long way, and then says that its transfers name offsets;
-    // buffered ones never do. A file that is not open the machine refuses.
-    let mask = asked.wrapping_neg();
-    let whole = file.size & mask;
-    if whole == 0 || !file.positional || !claims.is_empty() {
-        return step::<O, WRITE>(worker, plan, args, &args.at);
-    }
-    // The block that the long way draws: x * blocks / 2^64, times the size of one.
-    let offset = random.below(Purpose::Place, whole) & mask;
-    let result = call::<O, WRITE>(os, buffers, args.data, file.fd, Some(offset), asked as usize);
-    if result != Ok(asked as usize) {
-        return moved_less::<O, WRITE>(worker, args, Some(offset), (asked, asked), result);
-    }
-    file.moved::<WRITE>(Some(offset), asked);
-    worker.finish_here(args.stat, asked, asked);
-    Flow::Next
-}
-
-/// The same for an engine with a queue.
-fn queued_at_random<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
-    let asked = args.fixed;
-    let Some(Hand { file, .. }) = worker.hands.get_mut(usize::from(args.set)) else { return Flow::Next };
-    let mask = asked.wrapping_neg();
-    let whole = file.size & mask;
-    if whole == 0 || !file.positional || !worker.claims.is_empty() {
-        return step::<O, WRITE>(worker, plan, args, &args.at);
-    }
-    let offset = worker.random.below(Purpose::Place, whole) & mask;
-    let fd = file.fd;
-    file.moved::<WRITE>(Some(offset), asked);
-    worker.enqueue::<WRITE>(args, fd, offset, asked as u32, asked as u32)
-}
-
 /// One data step: its amount in transfers of its block size.
 #[inline]
-fn step<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args, at: &At) -> Flow {
+pub(super) fn step<O: Os, const WRITE: bool>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+    at: &At,
+) -> Flow {
     if args.pick != Pick::Same && worker.pick(args.set, args.pick).is_none() {
         return worker.guarded(plan.sets[usize::from(args.set)].empty, "pick", "the set has no file");
     }
@@ -337,7 +282,7 @@ fn checked<O: Os, const WRITE: bool>(
 /// A transfer that moved less than it was asked to (`asked` in the step, `len` in the call) goes on
 /// or fails.
 #[cold]
-fn moved_less<O: Os, const WRITE: bool>(
+pub(super) fn moved_less<O: Os, const WRITE: bool>(
     worker: &mut Worker<O>,
     args: &Args,
     offset: Option<u64>,
@@ -392,7 +337,7 @@ fn next<O: Os, const WRITE: bool>(worker: &mut Worker<O>, set: usize, len: &mut 
 
 /// One transfer that is over when this returns.
 #[inline(always)]
-fn call<O: Os, const WRITE: bool>(
+pub(super) fn call<O: Os, const WRITE: bool>(
     os: &mut O,
     buffers: &mut Buffers,
     data: Recipe,

@@ -1,5 +1,6 @@
 //! The operation table: one row an operation, one file a family.
 
+mod at_random;
 pub mod attributes;
 pub mod data;
 pub mod durability;
@@ -12,5 +13,6 @@ pub mod space;
 pub mod sql;
 pub mod stdio;
 pub mod table;
+pub mod trees;
 
 pub use table::{Exec, Linked, link, rows, table, verbs};

@@ -20,12 +20,12 @@ pub enum Object {
     Word(fn(&str) -> Option<Detail>),
     /// A name (of an attribute).
     Name,
-    /// The file of a recorded load.
-    Replay,
     /// Statements of a database.
     Sql,
     /// The path of a file of them.
     SqlFile,
+    /// The file of a recorded load.
+    Replay,
 }
 
 /// How the operation counts.

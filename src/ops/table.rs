@@ -4,13 +4,17 @@ use std::sync::LazyLock;
 
 use super::row::Row;
 use crate::os::Os;
-use crate::plan::instr::{Args, EnginePlan, Instr, Moves, Plan};
+use crate::plan::instr::{Args, Detail, EnginePlan, Instr, Moves, Plan};
 use crate::profile::shape::Verb;
 use crate::vm::fault::Flow;
 use crate::vm::worker::Worker;
 
 /// Performs one operation.
 pub type Exec<O> = fn(&mut Worker<O>, &Plan, &Args) -> Flow;
+
+/// Performs one operation after the other, each in an iteration of its own, up to the one of this
+/// number, while nothing else is to be looked at.
+pub type Many<O> = fn(&mut Worker<O>, &Plan, &Args, u64) -> Flow;
 
 /// Declares a family of operations: each row names the function that performs it, so that a new
 /// operation is one row.
@@ -52,6 +56,7 @@ const FAMILIES: &[&[Row]] = &[
     super::attributes::ROWS,
     super::sql::ROWS,
     super::flow::ROWS,
+    super::trees::ROWS,
     super::replay::ROWS,
 ];
 
@@ -66,6 +71,7 @@ pub fn table<O: Os>() -> Vec<Exec<O>> {
         super::attributes::execs::<O>(),
         super::sql::execs::<O>(),
         super::flow::execs::<O>(),
+        super::trees::execs::<O>(),
         super::replay::execs::<O>(),
     ]
     .concat()
@@ -81,6 +87,8 @@ pub struct Linked<'a, O: Os> {
     pub care: bool,
     /// It puts its transfers into a queue.
     pub queues: bool,
+    /// What performs many of it in a row, where there is such a function.
+    pub many: Option<Many<O>>,
     /// The loop that this step is all of; [`NO_LOOP`] for most.
     pub alone: u16,
 }
@@ -97,7 +105,14 @@ pub fn link<O: Os>(plan: &Plan) -> Vec<Linked<'_, O>> {
     let mut linked: Vec<Linked<O>> = plan
         .args
         .iter()
-        .map(|args| Linked { run: |_, _, _| Flow::Next, args, care: false, queues: false, alone: NO_LOOP })
+        .map(|args| Linked {
+            run: |_, _, _| Flow::Next,
+            args,
+            care: false,
+            queues: false,
+            many: None,
+            alone: NO_LOOP,
+        })
         .collect();
     for group in plan.phases.iter().flat_map(|phase| &phase.groups) {
         for (at, instr) in group.code.iter().enumerate() {
@@ -106,8 +121,13 @@ pub fn link<O: Os>(plan: &Plan) -> Vec<Linked<'_, O>> {
                 continue;
             };
             let verb = rows().nth(usize::from(op)).map_or("", |row| row.verb.name);
-            step.run = super::data::special(verb, plan, step.args).unwrap_or(*run);
-            step.queues = step.args.moves != Moves::Nothing && plan.engine_of(step.args).has_queue();
+            step.run = *run;
+            if let Some((one, many)) = super::at_random::special(verb, plan, step.args) {
+                (step.run, step.many) = (one, Some(many));
+            }
+            let whole = matches!(step.args.detail, Detail::Tree(_));
+            step.queues =
+                step.args.moves != Moves::Nothing && !whole && plan.engine_of(step.args).has_queue();
             step.care = queue && !step.queues || plan.engines.len() > 1;
             step.alone = match group.code.get(at + 1) {
                 Some(Instr::LoopNext { id, head }) if *head as usize == at && step.args.every == 1 => *id,

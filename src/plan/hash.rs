@@ -245,12 +245,19 @@ impl Canonical for SetPlan {
             used_by,
             by_age,
             dir_permissions,
+            trees,
         } = self;
         put_all!(to; name, per_worker, dir, dirs, file_name);
         put_all!(to; count, slots, insert, size, max_size);
         put_all!(to; data, layout, memory, kept_open.map(Flags), prefer_direct);
         put_all!(to; empty, full, no_room);
-        put_all!(to; dir_ahead, subdirs_ahead, used_by, by_age, dir_permissions);
+        put_all!(to; dir_ahead, subdirs_ahead, used_by, by_age, dir_permissions, trees);
+    }
+}
+
+impl<T: Canonical> Canonical for std::sync::Arc<T> {
+    fn put(&self, to: &mut Sink) {
+        (**self).put(to);
     }
 }
 
@@ -280,6 +287,7 @@ impl Canonical for Plan {
             tables,
             ats,
             names,
+            datasets,
             sql,
             replays,
             budgets,
@@ -291,7 +299,7 @@ impl Canonical for Plan {
         } = self;
         put_all!(to; workers, engines, random, sets, phases, schedule);
         put_all!(to; args, loops, mixes, eaches, paces, tables);
-        put_all!(to; ats, names, sql, replays, budgets, blocks, barriers);
+        put_all!(to; ats, names, datasets, sql, replays, budgets, blocks, barriers);
         largest_block.put(to);
     }
 }
@@ -301,6 +309,11 @@ fields! {
         set, other, stat, step_stat, skip_to, pick, engine, moves, amount, fixed, block, remainder, at, data, verify, opening, name,
         value, detail, every, expect, must_fail, limit,
     }
+    TreesPlan { block, stdio, states }
+    TreeStep { dataset, states, becomes, past_end, chosen, unlink, keep_top }
+    Dataset { name, files, dirs, text, order }
+    DataFile { start, len, dir, size }
+    DataDir { start, len, parent, new }
     ReplayOptions { sync_open, sync_dirs, sync_writes, no_resolve }
     LoopPlan { until, ramp, budget, phase }
     MixPlan { table, targets, exact, decks }
@@ -328,11 +341,12 @@ variants! {
         8 Stride(n), 9 Weighted(id),
     }
     Remainder { 0 IfAny, 1 Always, 2 IfAlone }
+    ListOrder { 0 AsIs, 1 Readdir }
     Moves { 0 Nothing, 1 Reads, 2 Writes }
     Parents { 0 Ahead, 1 Missing, 2 Always }
     Detail {
         0 Nothing, 1 Advice(advice), 2 Space(space), 3 Lock(lock), 4 Pause, 5 Order(order), 6 Barrier(id),
-        7 OpenFile, 8 Subdirs, 9 Relative, 10 Replay(id), 14 Script(id),
+        7 OpenFile, 8 Subdirs, 9 Relative, 11 Tree(step), 14 Script(id), 10 Replay(id),
     }
     Until {
         0 Times(n), 1 Time(nanos), 2 Ops { total, each, data }, 3 Bytes { total, each }, 4 Passes(n),

@@ -6,6 +6,7 @@
 
 use crate::os::{Advice, Errno, Lock, Nanos, Recipe, Space};
 
+pub use super::dataset::*;
 pub use super::sets::*;
 pub use super::sql::*;
 pub use super::stream::{ReplayOptions, ReplayPlan, Stream};
@@ -228,10 +229,12 @@ pub enum Detail {
     Subdirs,
     /// The number counts from the file's position, not from its start.
     Relative,
-    /// Which recorded load is performed ([`Plan::replays`]).
-    Replay(u16),
+    /// What is done with a tree as a whole.
+    Tree(TreeStep),
     /// The statements of a database (index into [`SqlPlan::scripts`]).
     Script(u32),
+    /// Which recorded load is performed ([`Plan::replays`]).
+    Replay(u16),
 }
 
 /// The operands of one operation. One struct for all of them: an operation reads what it needs.
@@ -577,10 +580,12 @@ pub struct Plan {
     pub ats: Vec<Vec<(At, u32)>>,
     /// Names in pieces; [`NameId`] is an index into them.
     pub names: Vec<Vec<Segment>>,
-    /// Recorded loads.
-    pub replays: Vec<ReplayPlan>,
+    /// Lists of files that trees are written from.
+    pub datasets: Datasets,
     /// Databases and what is said to them.
     pub sql: SqlPlan,
+    /// Recorded loads.
+    pub replays: Vec<ReplayPlan>,
     /// Number of shared budgets.
     pub budgets: u16,
     /// Number of labelled blocks.
@@ -598,6 +603,11 @@ impl Plan {
     pub fn engine(&self) -> &EnginePlan {
         static NONE: std::sync::LazyLock<EnginePlan> = std::sync::LazyLock::new(EnginePlan::sync);
         self.engines.first().unwrap_or(&NONE)
+    }
+
+    /// Whether what happens depends on the names that directories hold.
+    pub fn reads_names(&self) -> bool {
+        !self.replays.is_empty() || self.sets.iter().any(|set| set.trees.is_some())
     }
 
     /// The engine a step's transfers go through.
@@ -632,8 +642,9 @@ impl Plan {
             tables: Vec::new(),
             ats: Vec::new(),
             names: Vec::new(),
-            replays: Vec::new(),
+            datasets: Vec::new(),
             sql: SqlPlan::default(),
+            replays: Vec::new(),
             budgets: 0,
             blocks: 0,
             barriers: 0,

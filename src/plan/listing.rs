@@ -360,6 +360,10 @@ impl Listing<'_> {
                 }
             }
             Object::Pause => add(&mut head, &words::draw(args.value, &self.plan.tables, format_duration)),
+            Object::Sql | Object::SqlFile => {
+                add(&mut head, &in_set);
+                parts.push(words::script(args, self.plan));
+            }
             Object::Replay => {
                 add(&mut head, &in_set);
                 if let Detail::Replay(id) = args.detail
@@ -367,10 +371,6 @@ impl Listing<'_> {
                 {
                     parts.extend(words::replay(replay));
                 }
-            }
-            Object::Sql | Object::SqlFile => {
-                add(&mut head, &in_set);
-                parts.push(words::script(args, self.plan));
             }
             Object::Word(_) | Object::Name | Object::None => add(&mut head, &in_set),
         }

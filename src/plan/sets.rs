@@ -105,6 +105,41 @@ pub struct DirsPlan {
     pub rotate: Rotate,
 }
 
+/// How the trees of a set are written and read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TreesPlan {
+    /// Bytes of one transfer, or of one piece handed to a buffered file.
+    pub block: u64,
+    /// Transfers as C's buffered files make them.
+    pub stdio: bool,
+    /// Names of the states that its trees may be in.
+    pub states: Vec<String>,
+}
+
+/// No list of files.
+pub const NO_DATASET: u16 = u16::MAX;
+/// No state.
+pub const NO_STATE: u8 = u8::MAX;
+
+/// What one step does with a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct TreeStep {
+    /// The list of files ([`super::instr::Plan::datasets`]), or [`NO_DATASET`].
+    pub dataset: u16,
+    /// States a tree may be in, a bit each; 0 is any.
+    pub states: u32,
+    /// The state it is in then, or [`NO_STATE`].
+    pub becomes: u8,
+    /// Reads after the end of each file.
+    pub past_end: u8,
+    /// It works on a tree that is there.
+    pub chosen: bool,
+    /// Files that are there are removed first.
+    pub unlink: bool,
+    /// The directory of the tree itself stays.
+    pub keep_top: bool,
+}
+
 /// One file set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetPlan {
@@ -155,4 +190,6 @@ pub struct SetPlan {
     pub by_age: bool,
     /// Mode bits of directories.
     pub dir_permissions: u32,
+    /// Its members are trees of directories; `None` for a set of files.
+    pub trees: Option<TreesPlan>,
 }

@@ -34,8 +34,9 @@ impl Sketch {
             tables: vec![],
             ats: vec![],
             names: vec![],
-            replays: vec![],
+            datasets: vec![],
             sql: SqlPlan::default(),
+            replays: vec![],
             budgets: 0,
             blocks: 0,
             barriers: 0,
@@ -80,6 +81,7 @@ impl Sketch {
             used_by: vec![(0, self.plan.workers)],
             by_age: false,
             dir_permissions: 0o755,
+            trees: None,
         };
         with(&mut set);
         self.plan.sets.push(set);

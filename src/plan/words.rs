@@ -201,6 +201,7 @@ pub fn detail(detail: Detail) -> Option<String> {
         Detail::OpenFile => "of the open file".into(),
         Detail::Subdirs => "every subdirectory".into(),
         Detail::Relative => "from where it is".into(),
+        Detail::Tree(step) => tree(&step)?,
         Detail::Replay(id) => format!("load {id}"),
     })
 }
@@ -270,6 +271,33 @@ pub fn pace(pace: &PacePlan) -> String {
     let how = if pace.poisson { ", random intervals" } else { "" };
     let debt = if pace.debt { "" } else { ", lost time is forgiven" };
     format!("{rate}{how}{debt}, each worker")
+}
+
+/// What a step does with a tree; what its set and lists are called is said elsewhere.
+fn tree(step: &TreeStep) -> Option<String> {
+    let mut words = Vec::new();
+    if step.dataset != NO_DATASET {
+        words.push(format!("list {}", step.dataset));
+    }
+    if step.states != 0 {
+        let states: Vec<String> =
+            (0..32).filter(|state| step.states & (1 << state) != 0).map(|state| state.to_string()).collect();
+        words.push(format!("in state {}", states.join(" or ")));
+    }
+    if step.becomes != NO_STATE {
+        words.push(format!("then in state {}", step.becomes));
+    }
+    if step.past_end > 0 {
+        words.push(format!("{} reads past the end of each file", step.past_end));
+    }
+    for (is, said) in
+        [(step.unlink, "what is there removed first"), (step.keep_top, "its own directory stays")]
+    {
+        if is {
+            words.push(said.into());
+        }
+    }
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// What a recorded load consists of.

@@ -26,10 +26,11 @@ pub fn what_of(node: &Node) -> What {
 /// static one, so that its schema is compiled once.
 pub fn check_structure(node: &Node, what: What, verbs: &'static [Verb]) -> Vec<Diagnostic> {
     let not_yet = language::NOT_YET.iter().any(|(key, _)| node.get(key).is_some());
-    let sets: Vec<&str> = node
-        .get("files")
-        .map(|files| files.entries().iter().map(|(name, _)| name.as_str()).collect())
-        .unwrap_or_default();
+    let sets: Vec<&str> = ["files", "trees"]
+        .iter()
+        .filter_map(|key| node.get(key))
+        .flat_map(|sets| sets.entries().iter().map(|(name, _)| name.as_str()))
+        .collect();
     let mut walk = Walk { verbs, sets: (!not_yet).then_some(sets), found: Vec::new(), listed: false };
     walk.file(node, what);
     let mut found = walk.found;

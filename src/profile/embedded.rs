@@ -11,8 +11,27 @@ macro_rules! files {
 
 /// By id, sorted: one entry a file of `profiles/`.
 pub const PROFILES: &[File] = files!("profiles":
-    "backup-target", "database-log", "dbench", "dbench-mix", "dd", "dd-method", "file-server", "fio", "fs-mark", "mail-server", "metadata-storm",
-    "mixed-office", "photo-import", "postmark", "slog", "sqlite-insert", "streaming", "untar", "vm-images", "web-server",
+    "backup-target",
+    "compilebench",
+    "database-log",
+    "dbench",
+    "dbench-mix",
+    "dd",
+    "dd-method",
+    "file-server",
+    "fio",
+    "fs-mark",
+    "mail-server",
+    "metadata-storm",
+    "mixed-office",
+    "photo-import",
+    "postmark",
+    "slog",
+    "sqlite-insert",
+    "streaming",
+    "untar",
+    "vm-images",
+    "web-server",
 );
 
 /// By id, sorted: one entry a file of `suites/`.

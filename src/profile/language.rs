@@ -85,21 +85,17 @@ pub const PROFILE: &[Field] = &[
         "the seed, and the generator of an original that is followed draw by draw",
     ),
     Field::new("files", Kind::MapOf(&Kind::Map(SET)), "the sets of files the steps work on"),
+    Field::new("datasets", Kind::MapOf(&Kind::Map(DATASET)), "lists of files that trees are written from"),
+    Field::new("trees", Kind::MapOf(&Kind::Map(TREES)), "the sets of directory trees the steps work on"),
     Field::required("phases", Kind::Phases, "what is done, phase after phase"),
     Field::required("results", Kind::ListOf(&Kind::Map(RESULT)), "the numbers it reports, the table's lines"),
 ];
 
 /// Keys that are part of the language's plan but not of this version.
-pub const NOT_YET: &[(&str, &str)] = &[
-    (
-        "datasets",
-        "lists of paths and sizes are not part of this version yet; a set of `files:` has `size` and `count`",
-    ),
-    ("trees", "sets of directory trees are not part of this version yet; a set of `files:` has `dirs`"),
-];
+pub const NOT_YET: &[(&str, &str)] = &[];
 
 /// Verbs of the language's plan; those that the operation table has by now are found there first.
-pub const VERBS_NOT_YET: &[&str] = &["write_tree", "read_tree", "stat_tree", "remove_tree"];
+pub const VERBS_NOT_YET: &[&str] = &[];
 
 const REPRODUCES: &[Field] = &[
     Field::required("tool", Text, "name of the tool"),
@@ -163,6 +159,37 @@ const SET: &[Field] = &[
         "flags of the file the set keeps open",
     ),
     Field::new("where", Choice(&["target", "memory"]), "whether the files are on the target"),
+    Field::new("guards", Kind::Map(GUARDS), "what happens where a step finds the set unfit"),
+];
+
+const DATASET: &[Field] = &[
+    Field::new(
+        "file",
+        Text,
+        "a file that holds the list: a path and a size in bytes a line; instead of all below but `beside` and `order`",
+    ),
+    Field::new("files", Count, "files of the list"),
+    Field::new("dirs", Count, "directories that it adds; each holds files"),
+    Field::new("bytes", Size, "bytes of all its files together, exactly"),
+    Field::new("size", Kind::Distribution, "quantiles of the sizes, met at their points"),
+    Field::new("beside", Text, "another list, whose directories this one may use"),
+    Field::new("used", Count, "directories of the other list that get files"),
+    Field::new("replaces", Count, "files that have the path of one of the other list"),
+    Field::new(
+        "order",
+        Choice(&["as_is", "sorted", "shuffled", "readdir"]),
+        "in which order they are written; readdir: as the file system lists them",
+    ),
+];
+
+const TREES: &[Field] = &[
+    Field::new("name", Text, "name of a tree; {n} is its running number"),
+    Field::new("dir", Text, "directory of the set"),
+    Field::new("per", Choice(&["worker", "shared"]), "whether each worker has its own trees"),
+    Field::new("slots", Count, "trees that fit"),
+    Field::new("block", Size, "bytes of one transfer"),
+    Field::new("buffer", Choice(&["stdio", "none"]), "stdio: transfers as C's buffered files make them"),
+    Field::new("data", Kind::Data, "contents of their files"),
     Field::new("guards", Kind::Map(GUARDS), "what happens where a step finds the set unfit"),
 ];
 

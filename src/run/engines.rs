@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use crate::os::Errno;
-use crate::os::linux::engine::Engine;
 use crate::os::linux::engines::{self, Refused, several::Several};
 use crate::os::linux::sqlite;
 use crate::plan::instr::{Direct, EnginePlan, Plan};
@@ -86,12 +85,8 @@ impl Chosen {
     }
 
     /// One worker's engines.
-    pub fn make(&self) -> Box<dyn Engine> {
-        let all = self.plan.engines.iter().map(|engine| engines::make(&engine.name)).collect();
-        match Several::new(all) {
-            Some(several) => Box::new(several),
-            None => engines::make("sync"),
-        }
+    pub fn make(&self) -> Several {
+        Several::new(self.plan.engines.iter().map(|engine| engines::make(&engine.name)).collect())
     }
 }
 

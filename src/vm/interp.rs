@@ -32,6 +32,7 @@ pub fn run<O: Os>(
     let end = code.len() as Pc;
     let mut pc: Pc = 0;
     let counted: Vec<bool> = crate::ops::rows().map(|row| row.counts == Counts::Operation).collect();
+    let mixes = whole_loops(plan, code);
     while let Some(&instr) = code.get(pc as usize) {
         match instr {
             Instr::Op { op, args: index } => {
@@ -62,24 +63,22 @@ pub fn run<O: Os>(
                     pc = way_out(worker, end);
                     continue;
                 }
-                let mut flow = (step.run)(worker, plan, step.args);
-                if claims {
-                    if matches!(flow, Flow::Skip | Flow::EndPhase) {
+                let flow = if step.alone == NO_LOOP || claims {
+                    let flow = (step.run)(worker, plan, step.args);
+                    if claims && matches!(flow, Flow::Skip | Flow::EndPhase) {
                         worker.unclaim(ClaimUnit::Operations);
                     }
-                } else if step.alone != NO_LOOP {
+                    flow
+                } else {
                     let first = worker.iteration;
                     let last = first + free_iterations(worker, step.alone);
-                    while flow == Flow::Next
-                        && worker.iteration < last
-                        && !worker.is_over()
-                        && (O::BYTES || !worker.keeps_step())
-                    {
-                        worker.iteration += 1;
-                        flow = (step.run)(worker, plan, step.args);
-                    }
+                    let flow = match step.many {
+                        Some(many) => many(worker, plan, step.args, last),
+                        None => in_a_row(worker, plan, step, last),
+                    };
                     worker.loops[usize::from(step.alone)].iterations += worker.iteration - first;
-                }
+                    flow
+                };
                 pc = match flow {
                     Flow::Next => pc + 1,
                     other => match leave(worker, step.args, other, end) {
@@ -115,7 +114,23 @@ pub fn run<O: Os>(
                 end_loop(worker, id);
                 pc += 1;
             }
-            Instr::Mix { id } => pc = choose(worker, plan, id),
+            Instr::Mix { id } => {
+                pc = choose(worker, plan, id);
+                let whole = mixes.get(usize::from(id)).copied().flatten();
+                let Some(lp) = whole.filter(|_| !worker.counts_operations) else { continue };
+                let first = worker.iteration;
+                let last = first + free_iterations(worker, lp.0);
+                let (at, flow) = choose_in_a_row(worker, plan, code, steps, (id, pc, lp.1), last);
+                worker.loops[usize::from(lp.0)].iterations += worker.iteration - first;
+                pc = match (flow, steps.get(worker.running as usize)) {
+                    (Flow::Next, _) => at,
+                    (other, Some(step)) => match leave(worker, step.args, other, end) {
+                        Some(pc) => pc,
+                        None => return Err(Stopped),
+                    },
+                    _ => break,
+                };
+            }
             Instr::BlockStart { block } => {
                 worker.blocks[usize::from(block)] = worker.now;
                 pc += 1;
@@ -148,6 +163,80 @@ pub fn run<O: Os>(
         }
     }
     settle(worker)
+}
+
+/// Performs a step again and again up to the iteration `last`, while nothing else is to be looked at.
+#[inline]
+fn in_a_row<O: Os>(worker: &mut Worker<O>, plan: &Plan, step: &Linked<O>, last: u64) -> Flow {
+    loop {
+        let flow = (step.run)(worker, plan, step.args);
+        if flow != Flow::Next
+            || worker.iteration >= last
+            || worker.is_over()
+            || !O::BYTES && worker.keeps_step()
+        {
+            return flow;
+        }
+        worker.iteration += 1;
+    }
+}
+
+/// For each mix that is all of a loop and consists of single steps: the loop, and where it ends.
+fn whole_loops(plan: &Plan, code: &[Instr]) -> Vec<Option<(u16, Pc)>> {
+    let mut out = vec![None; plan.mixes.len()];
+    for (at, instr) in code.iter().enumerate() {
+        let Instr::Mix { id } = instr else { continue };
+        let end = code.iter().enumerate().find_map(|(end, instr)| match instr {
+            Instr::LoopNext { id, head } if *head as usize == at => Some((*id, end as Pc)),
+            _ => None,
+        });
+        let (Some((lp, end)), Some(mix)) = (end, plan.mixes.get(usize::from(*id))) else { continue };
+        let single = |target: &Pc| {
+            let step = match code.get(*target as usize) {
+                Some(Instr::Op { args, .. }) => plan.args.get(*args as usize),
+                _ => None,
+            };
+            let next = target + 1;
+            let then = next == end || matches!(code.get(next as usize), Some(Instr::Jump(to)) if *to == end);
+            then && step.is_some_and(|args| args.every == 1)
+        };
+        if let (true, Some(place)) = (mix.targets.iter().all(single), out.get_mut(usize::from(*id))) {
+            *place = Some((lp, end));
+        }
+    }
+    out
+}
+
+/// Performs the step at `pc`, which a mix has drawn, draws the next, and so on up to the iteration
+/// `last`, while nothing else is to be looked at. Returns where the program goes on.
+#[inline]
+fn choose_in_a_row<O: Os>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    code: &[Instr],
+    steps: &[Linked<O>],
+    (mix, mut pc, end): (u16, Pc, Pc),
+    last: u64,
+) -> (Pc, Flow) {
+    loop {
+        let step = match code.get(pc as usize) {
+            Some(Instr::Op { args, .. }) => {
+                worker.running = *args;
+                steps.get(*args as usize)
+            }
+            _ => None,
+        };
+        let Some(step) = step else { return (pc, Flow::Next) };
+        if step.care || worker.is_over() || !O::BYTES && worker.keeps_step() {
+            return (pc, Flow::Next);
+        }
+        let flow = (step.run)(worker, plan, step.args);
+        if flow != Flow::Next || worker.iteration >= last {
+            return (end, flow);
+        }
+        worker.iteration += 1;
+        pc = choose(worker, plan, mix);
+    }
 }
 
 /// Waits for what is in flight, so that what comes after does not run beside it.
@@ -356,6 +445,7 @@ fn end_loop<O: Os>(worker: &mut Worker<O>, id: u16) {
     worker.exhausted_exit = state.outer_exhausted;
 }
 
+#[inline(always)]
 fn choose<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Pc {
     let mix = &plan.mixes[usize::from(id)];
     let alternative = if mix.exact {

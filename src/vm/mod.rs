@@ -21,4 +21,5 @@ pub mod stat;
 mod taking;
 pub mod team;
 mod together;
+pub mod trees;
 pub mod worker;

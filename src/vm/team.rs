@@ -334,6 +334,10 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
     {
         fail(worker.id, fault);
     }
+    if !shared.aborted() && worker.find_orders().is_err() {
+        let fault = worker.fault.take().map_or_else(|| plain_fault("readdir", String::new()), |fault| *fault);
+        fail(worker.id, fault);
+    }
     worker.prepare_buffers();
     shared.gate.meet(|| {});
     loop {

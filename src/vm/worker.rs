@@ -171,6 +171,8 @@ pub struct Worker<O: Os> {
     /// The last choice found files, every one of them in another worker's hand.
     pub(super) all_held: bool,
     reported: (u64, u64),
+    /// What is kept of trees between steps.
+    pub(super) trees: super::trees::TreeState,
     /// Recorded loads, by their number in the plan.
     pub(super) replays: Vec<Option<Box<super::replay::Replaying>>>,
     /// Transfers in flight, of the engine in use.
@@ -272,6 +274,7 @@ impl<O: Os> Worker<O> {
             fault: None,
             all_held: false,
             reported: (0, 0),
+            trees: super::trees::TreeState::default(),
             replays: Vec::new(),
             queue: Queue::default(),
             queues: Vec::new(),

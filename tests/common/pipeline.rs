@@ -67,6 +67,7 @@ pub fn simulate(
     key: ioscore::vm::random::StreamKey,
 ) -> (ioscore::vm::team::TeamRun, ioscore::os::sim::SimFs) {
     use ioscore::vm::{shared::Shared, team};
+    let options = ioscore::os::sim::Options { names: plan.reads_names(), ..options };
     let disk = ioscore::os::sim::SimFs::new(options);
     let shared = Arc::new(Shared::new(plan));
     // A fixed seed of the profile's own comes first, as in the program.

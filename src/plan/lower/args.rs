@@ -20,6 +20,12 @@ impl Lower {
         self.arguments(&mut args, node, row);
         self.engine(program, &mut args, node, row);
         self.modifiers(&mut args, node);
+        if args.set != NO_SET {
+            self.fits_trees(&args, node, row.verb.name);
+        }
+        if row.verb.group == "trees" {
+            self.tree_step(program, &mut args, node);
+        }
         if let (Object::Replay, Some(object)) = (&row.object, object) {
             self.replay(program, &mut args, node, object);
         }
@@ -207,7 +213,7 @@ impl Lower {
         if row.counts != Counts::Data {
             return;
         }
-        args.moves = if row.verb.name == "read" { Moves::Reads } else { Moves::Writes };
+        args.moves = if row.verb.name.starts_with("read") { Moves::Reads } else { Moves::Writes };
         args.engine = match node.get("engine") {
             Some(node) => self.engine_of(node),
             None => program.engine,

@@ -44,6 +44,12 @@ pub fn lower(case: &BoundCase) -> Result<Plan, Vec<Diagnostic>> {
     for (name, node) in body.get("files").map_or(&[][..], Node::entries) {
         lower.set(name, node);
     }
+    for (name, node) in body.get("datasets").map_or(&[][..], Node::entries) {
+        lower.dataset(name, node);
+    }
+    for (name, node) in body.get("trees").map_or(&[][..], Node::entries) {
+        lower.tree_set(name, node);
+    }
     lower.data_use = vec![(false, false); lower.plan.sets.len()];
     lower.direct_use = vec![Vec::new(); lower.plan.sets.len()];
     match body.get("phases") {
@@ -251,6 +257,8 @@ impl Lower {
     fn largest_block(&self) -> u64 {
         let data = self.plan.args.iter().filter_map(|args| self.largest_transfer(args));
         let stdio = self.plan.args.iter().any(|a| a.opening.stdio);
+        let trees = self.plan.sets.iter().filter_map(|set| set.trees.as_ref()).map(|trees| trees.block);
+        let data = data.chain(trees);
         let replayed = self.plan.replays.iter().map(|replay| replay.stream.largest);
         let data = data.chain(replayed);
         let least = if stdio { crate::ops::stdio::LARGEST_BLOCK * 2 } else { LEAST_BUFFER };

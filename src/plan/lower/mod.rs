@@ -12,6 +12,7 @@ mod replay;
 mod sets;
 mod sql;
 mod statements;
+mod trees;
 mod values;
 
 pub use case::lower;

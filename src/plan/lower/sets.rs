@@ -93,6 +93,7 @@ impl Lower {
             used_by: Vec::new(),
             by_age: false,
             dir_permissions: DIR_PERMISSIONS,
+            trees: None,
         });
     }
 

@@ -30,6 +30,8 @@ pub struct IoUring {
     files: Vec<i32>,
     /// Indices not in use.
     free_files: Vec<u32>,
+    /// Slots whose transfers are to be repeated.
+    again: Vec<u32>,
     in_flight: u32,
     state: QueueState,
 }
@@ -62,6 +64,7 @@ impl IoUring {
             transfers: Vec::new(),
             files: Vec::new(),
             free_files: Vec::new(),
+            again: Vec::new(),
             in_flight: 0,
             state: QueueState::default(),
         }
@@ -151,6 +154,7 @@ impl IoUring {
         entry.user_data(u64::from(slot))
     }
 
+    #[inline]
     fn push(&mut self, transfer: Transfer, address: *mut u8) -> Call<()> {
         let entry = self.entry(transfer, address);
         let ring = self.ring.as_mut().ok_or(Errno(libc::EOPNOTSUPP))?;
@@ -234,27 +238,25 @@ impl Engine for IoUring {
                     _ => return Err(errno(&error)),
                 },
             }
-            let mut again = 0;
             let taken = into.len();
-            // A few at a time, so that one may be queued anew meanwhile.
-            while let Some(ended) = ring_next(&mut self.ring) {
-                let (slot, result) = (ended.0 as u32, ended.1);
-                if matches!(-result, libc::EAGAIN | libc::EINTR)
-                    && patience > 0
-                    && let Some(transfer) = self.transfers.get(slot as usize).copied().flatten()
-                {
-                    self.state.retries += 1;
+            for ended in ring.completion() {
+                let (slot, result) = (ended.user_data() as u32, ended.result());
+                self.memory.release(slot);
+                if matches!(-result, libc::EAGAIN | libc::EINTR) && patience > 0 {
                     patience -= 1;
-                    again += 1;
-                    self.memory.release(slot);
-                    let address = self.memory.claim(slot, transfer.len)?;
-                    self.push(transfer, address)?;
+                    self.again.push(slot);
                     continue;
                 }
-                self.memory.release(slot);
                 self.in_flight -= 1;
                 let result = if result < 0 { Err(Errno(-result)) } else { Ok(result as usize) };
                 into.push(Completion { slot, result });
+            }
+            let again = self.again.len();
+            while let Some(slot) = self.again.pop() {
+                let Some(transfer) = self.transfers.get(slot as usize).copied().flatten() else { continue };
+                self.state.retries += 1;
+                let address = self.memory.claim(slot, transfer.len)?;
+                self.push(transfer, address)?;
             }
             wanted = wanted.saturating_sub((into.len() - taken) as u32);
             if wanted == 0 && again == 0 {
@@ -266,12 +268,6 @@ impl Engine for IoUring {
     fn queue_state(&self) -> QueueState {
         self.state.clone()
     }
-}
-
-#[inline(always)]
-fn ring_next(ring: &mut Option<Raw>) -> Option<(u64, i32)> {
-    let ended = ring.as_mut()?.completion().next()?;
-    Some((ended.user_data(), ended.result()))
 }
 
 impl Drop for IoUring {

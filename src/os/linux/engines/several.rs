@@ -14,11 +14,11 @@ pub struct Several {
 }
 
 impl Several {
-    /// `None` without any engine.
-    pub fn new(engines: Vec<Box<dyn Engine>>) -> Option<Several> {
+    /// Without any engine transfers go one plain call each.
+    pub fn new(engines: Vec<Box<dyn Engine>>) -> Several {
         let mut kept: Vec<_> = engines.into_iter().map(Some).collect();
-        let current = kept.first_mut()?.take()?;
-        Some(Several { current, kept, at: 0, plain: false })
+        let current = kept.first_mut().and_then(Option::take).unwrap_or_else(|| Box::new(Sync));
+        Several { current, kept, at: 0, plain: false }
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Box<dyn Engine>> {
@@ -27,10 +27,12 @@ impl Several {
 }
 
 impl Engine for Several {
+    #[inline]
     fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize> {
         if self.plain { Sync.read(fd, offset, buffer) } else { self.current.read(fd, offset, buffer) }
     }
 
+    #[inline]
     fn write(&mut self, fd: Fd, offset: Option<u64>, data: &[u8]) -> Call<usize> {
         if self.plain { Sync.write(fd, offset, data) } else { self.current.write(fd, offset, data) }
     }
@@ -62,14 +64,17 @@ impl Engine for Several {
         self.current.open_queue(depth, slots, len)
     }
 
+    #[inline]
     fn slot(&mut self, slot: u32) -> &mut [u8] {
         self.current.slot(slot)
     }
 
+    #[inline]
     fn queue(&mut self, transfer: Transfer) -> Call<()> {
         self.current.queue(transfer)
     }
 
+    #[inline]
     fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
         self.current.reap(at_least, into)
     }

@@ -17,7 +17,7 @@ use crate::os::skipped::skipped;
 const BLOCK: usize = 4096;
 
 fn queues() -> Vec<(&'static str, Box<dyn Engine>)> {
-    let several = Several::new(vec![Box::new(Sync), Box::new(IoUring::new())]).unwrap();
+    let several = Several::new(vec![Box::new(Sync), Box::new(IoUring::new())]);
     let mut all: Vec<(&str, Box<dyn Engine>)> =
         vec![("libaio", make("libaio")), ("io_uring", make("io_uring")), ("several", Box::new(several))];
     all.iter_mut().for_each(|(_, engine)| engine.use_engine(1));

@@ -1,0 +1,93 @@
+//! One transfer of a fixed power of two at a random place, which is what tests of random access
+//! consist of: functions that ask nothing that such a step does not need.
+
+use super::data::{call, moved_less, step};
+use super::table::{Exec, Many};
+use crate::os::Os;
+use crate::plan::instr::*;
+use crate::vm::fault::Flow;
+use crate::vm::hand::Hand;
+use crate::vm::random::Purpose;
+use crate::vm::worker::Worker;
+
+/// The functions for a step that is such a transfer: one of it, and many in a row.
+pub fn special<O: Os>(verb: &str, plan: &Plan, args: &Args) -> Option<(Exec<O>, Many<O>)> {
+    if plan.sets.get(usize::from(args.set))?.memory {
+        return None;
+    }
+    let fixed =
+        args.fixed.is_power_of_two() && args.fixed <= 1 << 31 && plan.random.generator == Generator::ChaCha8;
+    let plain = args.pick == Pick::Same
+        && args.remainder != Remainder::Always
+        && !args.verify
+        && args.must_fail.is_none();
+    let queue = plan.engine_of(args).has_queue();
+    match verb {
+        _ if !fixed || !plain || args.at != At::Random => None,
+        "read" if queue => Some((one::<O, false, true>, many::<O, false, true>)),
+        "write" if queue => Some((one::<O, true, true>, many::<O, true, true>)),
+        "read" => Some((one::<O, false, false>, many::<O, false, false>)),
+        "write" => Some((one::<O, true, false>, many::<O, true, false>)),
+        _ => None,
+    }
+}
+
+fn one<O: Os, const WRITE: bool, const QUEUE: bool>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+) -> Flow {
+    at_random::<O, WRITE, QUEUE>(worker, plan, args)
+}
+
+/// Goes on to the iteration `last` while nothing else is to be looked at.
+fn many<O: Os, const WRITE: bool, const QUEUE: bool>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+    last: u64,
+) -> Flow {
+    loop {
+        let flow = at_random::<O, WRITE, QUEUE>(worker, plan, args);
+        if flow != Flow::Next
+            || worker.iteration >= last
+            || worker.is_over()
+            || !O::BYTES && worker.keeps_step()
+        {
+            return flow;
+        }
+        worker.iteration += 1;
+    }
+}
+
+#[inline(always)]
+fn at_random<O: Os, const WRITE: bool, const QUEUE: bool>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+) -> Flow {
+    let Worker { hands, random, claims, os, buffers, .. } = &mut *worker;
+    let asked = args.fixed;
+    let Some(Hand { file, .. }) = hands.get_mut(usize::from(args.set)) else { return Flow::Next };
+    // The first transfer of a file goes the long way, and then says that its transfers name offsets;
+    // buffered ones never do. A file that is not open the machine refuses.
+    let mask = asked.wrapping_neg();
+    let whole = file.size & mask;
+    if whole == 0 || !file.positional || !claims.is_empty() {
+        return step::<O, WRITE>(worker, plan, args, &args.at);
+    }
+    // The block that the long way draws: x * blocks / 2^64, times the size of one.
+    let offset = random.below(Purpose::Place, whole) & mask;
+    if QUEUE {
+        let fd = file.fd;
+        file.moved::<WRITE>(Some(offset), asked);
+        return worker.enqueue::<WRITE>(args, fd, offset, asked as u32, asked as u32);
+    }
+    let result = call::<O, WRITE>(os, buffers, args.data, file.fd, Some(offset), asked as usize);
+    if result != Ok(asked as usize) {
+        return moved_less::<O, WRITE>(worker, args, Some(offset), (asked, asked), result);
+    }
+    file.moved::<WRITE>(Some(offset), asked);
+    worker.finish_here(args.stat, asked, asked);
+    Flow::Next
+}
