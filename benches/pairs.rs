@@ -123,8 +123,12 @@ const ROWS: &[Row] = &[
         theirs: "fio --name=r --filename={dir}/f --bs=4k --rw=randread --time_based --runtime=2 --output-format=terse --terse-version=3 --ioengine=io_uring --iodepth=32 --direct=1 --size=64M",
         config: "",
         rate: Rate::Terse { metric: "Reads/s" },
+    },
+    Row {
         name: "office clients",
         original: "dbench",
+        place: Place::Memory,
+        wanted: ">= 1.3",
         ours: "{ioscore} run dbench:1-client --set loadfile=/usr/share/dbench/client.txt --set time=6s --set warmup=1s --target {dir} --out {out} --name r --runs 1 --quiet",
         theirs: "dbench -t 6 -D {dir} -c /usr/share/dbench/client.txt 1",
         config: "",
