@@ -56,7 +56,11 @@ fn full(title: &str) -> String {
 fn lines(cases: &[Prepared]) -> Vec<(String, String, String, String)> {
     let mut lines = Vec::new();
     for case in cases {
-        for metric in case.specs.iter().filter(|metric| metric.primary || metric.name == "IOPS" || metric.name.starts_with("Test: ")) {
+        for metric in case
+            .specs
+            .iter()
+            .filter(|metric| metric.primary || metric.name == "IOPS" || metric.name.starts_with("Test: "))
+        {
             let unit = match metric.unit.name() {
                 "" => metric.name.clone(),
                 unit => unit.to_string(),

@@ -1,6 +1,6 @@
 //! Our `postmark` profile makes the calls the original makes, in its order, on files of its names.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Our `sqlite-insert` profile makes the calls the sqlite3 program makes when it is given the same
 //! statements, in the same order, in every journal mode; and as many as are known of the published test.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::path::Path;

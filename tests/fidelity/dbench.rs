@@ -5,7 +5,7 @@
 //! new times of a file are now, not ten seconds ago. `kill` and the reading of the load file belong
 //! to dbench alone.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
