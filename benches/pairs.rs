@@ -46,8 +46,9 @@ enum Rate {
     Reported { metric: &'static str, column: &'static str },
     /// The same with fio's terse output, version 3, whose eighth field is reads per second.
     Terse { metric: &'static str },
-    /// What each reports itself: a metric of our record, and the number behind the original's word.
-    Said { metric: &'static str, word: &'static str },
+    /// What each reports itself: a metric of our record, and the number behind the original's word,
+    /// which is in units of so many of ours.
+    Said { metric: &'static str, word: &'static str, unit: f64 },
     /// One over the time of the whole program, for originals whose own clock is too coarse.
     Whole,
 }
@@ -122,12 +123,16 @@ const ROWS: &[Row] = &[
         theirs: "fio --name=r --filename={dir}/f --bs=4k --rw=randread --time_based --runtime=2 --output-format=terse --terse-version=3 --ioengine=io_uring --iodepth=32 --direct=1 --size=64M",
         config: "",
         rate: Rate::Terse { metric: "Reads/s" },
+    },
+    Row {
         name: "office clients",
         original: "dbench",
+        place: Place::Memory,
+        wanted: ">= 1.3",
         ours: "{ioscore} run dbench:1-client --set loadfile=/usr/share/dbench/client.txt --set time=6s --set warmup=1s --target {dir} --out {out} --name r --runs 1 --quiet",
         theirs: "dbench -t 6 -D {dir} -c /usr/share/dbench/client.txt 1",
         config: "",
-        rate: Rate::Said { metric: "Throughput", word: "Throughput" },
+        rate: Rate::Said { metric: "Throughput", word: "Throughput", unit: 1e6 },
     },
 ];
 
@@ -242,7 +247,7 @@ fn rate(row: &Row, command: &str, c: &Path) -> Result<f64, String> {
         Rate::Reported { metric, .. } | Rate::Terse { metric } if ours => recorded(Some(metric)),
         Rate::Terse { .. } => terse(&String::from_utf8_lossy(&out.stdout)),
         Rate::Reported { metric, .. } | Rate::Said { metric, .. } if ours => recorded(Some(metric)),
-        Rate::Said { word, .. } => said(&String::from_utf8_lossy(&out.stdout), word),
+        Rate::Said { word, unit, .. } => Ok(said(&String::from_utf8_lossy(&out.stdout), word)? * unit),
         Rate::Reported { column, .. } => printed(&String::from_utf8_lossy(&out.stdout), column),
     }
 }

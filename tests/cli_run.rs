@@ -102,16 +102,19 @@ fn a_case_that_fails_has_a_row_without_numbers_everywhere_and_the_rest_goes_on()
 }
 
 #[test]
-fn an_engine_that_is_not_there_is_a_row_and_not_the_end() {
+fn an_engine_that_cannot_do_it_is_a_row_and_not_the_end() {
     let place = Place::with(&[MIXED]);
     let text = MIXED.replace("profile: mixed", "profile: engines").replace("broken", "other");
-    let text = text.replace("files:\n", "engine: \"{{ 'libaio' if other else 'sync' }}\"\nfiles:\n");
+    let text = text.replace(
+        "files:\n",
+        "engine: \"{{ {'name': 'mmap', 'direct': 'require'} if other else 'sync' }}\"\nfiles:\n",
+    );
     let text = text.replace("      - {stat: data, name: missing, when: other}\n", "");
     place.write("engines.yaml", &text);
-    place.run("one", &["engines.yaml"]).expect(1).says(&["unsupported", "engine libaio"]);
+    place.run("one", &["engines.yaml"]).expect(1).says(&["unsupported", "engine mmap"]);
     assert_eq!(place.statuses("one"), ["first: ok", "second: unsupported", "third: ok"]);
     let record = place.record("one");
-    assert_eq!(rows(&record)[1]["engine"]["asked"], "libaio");
+    assert_eq!(rows(&record)[1]["engine"]["asked"], "mmap");
 }
 
 #[test]

@@ -28,7 +28,10 @@ fn every_promised_number_comes_out_of_a_run() {
             _ => false,
         });
         let quick = presets.unwrap_or(false).then(|| "quick".to_string());
-        let request = Request { presets: quick.into_iter().collect(), ..Request::default() };
+        // The one parameter that only a user can give.
+        let load = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loads/small.txt").to_string();
+        let sets = if *id == "dbench" { vec![("loadfile".to_string(), load)] } else { Vec::new() };
+        let request = Request { presets: quick.into_iter().collect(), sets, ..Request::default() };
         let (planned, _) =
             suite.plan(&library, library.verbs(), &request, &facts).expect("it can be planned");
         for case in prepare::prepare(planned).expect("it compiles") {
@@ -38,7 +41,7 @@ fn every_promised_number_comes_out_of_a_run() {
                 continue;
             }
             let name = format!("{id}:{}", case.bound.case_id);
-            let machine = SimFs::new(Options::default());
+            let machine = SimFs::new(Options { names: plan.reads_names(), ..Options::default() });
             let shared = Arc::new(Shared::new(plan));
             let options =
                 TeamOptions { key: StreamKey { seed: 1, ..StreamKey::default() }, epoch: 0, mark: false };

@@ -34,13 +34,14 @@ const BATCH: usize = 32;
 /// One stream with a batch of its next numbers at hand: taking one is a load and a count.
 pub struct Stream {
     generator: ChaCha8Rng,
-    ready: [u64; BATCH],
+    /// As the generator made them, in little-endian order.
+    ready: [[u8; 8]; BATCH],
     at: usize,
 }
 
 impl Stream {
     fn new(generator: ChaCha8Rng) -> Stream {
-        Stream { generator, ready: [0; BATCH], at: BATCH }
+        Stream { generator, ready: [[0; 8]; BATCH], at: BATCH }
     }
 
     #[inline]
@@ -48,7 +49,7 @@ impl Stream {
         match self.ready.get(self.at) {
             Some(&number) => {
                 self.at += 1;
-                number
+                u64::from_le_bytes(number)
             }
             None => self.refill(),
         }
@@ -58,13 +59,9 @@ impl Stream {
     #[cold]
     #[inline(never)]
     fn refill(&mut self) -> u64 {
-        let mut bytes = [0; BATCH * 8];
-        self.generator.fill_bytes(&mut bytes);
-        for (number, bytes) in self.ready.iter_mut().zip(bytes.as_chunks().0) {
-            *number = u64::from_le_bytes(*bytes);
-        }
+        self.generator.fill_bytes(self.ready.as_flattened_mut());
         self.at = 1;
-        self.ready[0]
+        u64::from_le_bytes(self.ready[0])
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::common::cases::{linux, sim, try_sim};
 use ioscore::os::sim::{Op, Options};
 
-/// Verbs that concern the whole machine: only on the simulation.
-const WHOLE_MACHINE: &[&str] = &["drop_caches", "sync"];
+/// Verbs that concern the whole machine, and the one that needs a recording: elsewhere.
+const WHOLE_MACHINE: &[&str] = &["drop_caches", "replay", "sync"];
 
 const ALL: &str = r#"
 engine: sqlite
@@ -15,10 +15,20 @@ files:
   a: {count: 4, size: 64KiB, name: "a{n}"}
   b: {name: "b{n}"}
   m: {where: memory, size: 64KiB}
+datasets:
+  l: {files: 20, dirs: 4, bytes: 100000, size: {quantiles: {0%: 0, 100%: 20000}}}
+trees:
+  t: {name: "t{n}", buffer: stdio, block: 8KiB}
 phases:
   - phase: all
     steps:
       - statfs
+      - {write_tree: t, files: l, becomes: there}
+      - {read_tree: t, state: there, past_end: 2}
+      - {write_tree: t, state: there, files: l, existing: unlink}
+      - {stat_tree: t, pick: same}
+      - {remove_tree: t, pick: same, files: l, becomes: bare}
+      - {remove_tree: t, state: bare}
       - {stat: a, pick: oldest}
       - {open: a, mode: rw}
       - stat

@@ -71,7 +71,7 @@ impl Lower {
                     Some(Err(unusable)) => unusable,
                     _ => format!("{} where the path of a load is expected", object.value.described()).into(),
                 };
-                self.problem(Diagnostic::error("unusable-load", &object.place, message).help(help));
+                self.problem(Diagnostic::error("unreadable-file", &object.place, message).help(help));
                 return;
             }
         };

@@ -197,7 +197,7 @@ fn read_list(
     beside: Option<&Dataset>,
 ) -> Result<Dataset, Diagnostic> {
     let wrong = |message: String| {
-        Diagnostic::error("unreadable-list", &file.place, message)
+        Diagnostic::error("unreadable-file", &file.place, message)
             .help("a line is a path and a size in bytes: find -type f -printf '%P %s\\n'")
     };
     let path = units::text(file)?;
