@@ -36,9 +36,8 @@ phases:
         in: data
         at: "{{ 'permuted' if pattern == 'randwrite' else 'next' }}"
         when: pattern in ['randwrite', 'write']
-      - fsync: ""
-        in: data
-        every: "{{ fsync_every }}"
+      - fsync: data
+        every: "{{ [fsync_every, 1] | max }}"
         when: fsync_every > 0
 results: [{name: Blocks/s, value: run.ops.rate, better: higher}]
 "#;
