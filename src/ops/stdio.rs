@@ -7,10 +7,11 @@ use crate::vm::claims::ClaimUnit;
 use crate::vm::fault::Flow;
 use crate::vm::worker::Worker;
 
-/// Block assumed where the file system names none (`BUFSIZ` of common C libraries).
-const FALLBACK_BLOCK: u32 = 4096;
+/// The buffer of the common C library (`BUFSIZ`): the file's preferred block is taken only where it is
+/// smaller.
+const BUFFER: u32 = 8192;
 
-/// Largest block taken from the file system; a larger one counts as this.
+/// Largest block a plan makes room for.
 pub const LARGEST_BLOCK: u64 = 1 << 20;
 
 /// One data step of `amount` bytes, handed to the buffer in pieces of `block`.
@@ -35,7 +36,7 @@ fn block<O: Os>(worker: &mut Worker<O>, set: SetId) -> Call<u64> {
         return Ok(u64::from(file.stdio_block));
     }
     let stat = worker.os.fstat(file.fd)?;
-    let block = if stat.block == 0 { FALLBACK_BLOCK } else { stat.block.min(LARGEST_BLOCK as u32) };
+    let block = if stat.block == 0 { BUFFER } else { stat.block.min(BUFFER) };
     worker.hands[usize::from(set)].file.stdio_block = block;
     Ok(u64::from(block))
 }

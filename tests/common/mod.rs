@@ -4,6 +4,7 @@
 //! - `strace` runs a program under strace and parses the log;
 //! - `calls` brings calls to equivalence classes and counts them;
 //! - `select` decides which calls of a trace count;
+//! - `places` makes fresh file systems of every kind;
 //! - `ours` runs the program under test, `pipeline` its inside on the simulation.
 //!
 //! It knows nothing of profiles, plans or the interpreter.
@@ -15,6 +16,7 @@ pub mod calls;
 pub mod cases;
 pub mod ours;
 pub mod pipeline;
+pub mod places;
 pub mod select;
 pub mod strace;
 pub mod tools;

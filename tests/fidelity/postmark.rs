@@ -1,13 +1,11 @@
 //! Our `postmark` profile makes the calls the original makes, in its order, on files of its names.
 
-mod common;
-
-use std::path::Path;
+use crate::common;
 
 use common::calls::key;
 use common::pipeline::{plans, shipped, simulate};
 use common::strace::Syscall;
-use common::{Multiset, Run, need, ours, scratch, skip};
+use common::{Multiset, Run, need, ours, scratch};
 use ioscore::os::sim::{Op, Options};
 use ioscore::vm::random::StreamKey;
 
@@ -48,14 +46,8 @@ fn compare(test: &str, settings: &[&str], sets: &[(&str, &str)]) {
 
 #[test]
 fn buffered() {
-    let test = "fidelity_postmark::buffered";
-    let block = |dir: &Path| std::os::unix::fs::MetadataExt::blksize(&dir.metadata().expect("it is there"));
-    if block(scratch().path()) > 1 << 20 {
-        skip(test, "the temporary directory has blocks larger than ours");
-        return;
-    }
     let settings = ["transactions 200", "size 5120 524288", "number 50"];
-    compare(test, &settings, &[("transactions", "200"), ("files", "50")]);
+    compare("fidelity_postmark::buffered", &settings, &[("transactions", "200"), ("files", "50")]);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! the cache: our blocks are all of one size, and no step changes the flags of an open file. `ibs=`
 //! and `obs=` collect short blocks into long ones: our block is both.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

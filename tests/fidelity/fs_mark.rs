@@ -1,6 +1,6 @@
 //! Our `fs-mark` profile makes the calls the original makes, option by option, side by side.
 
-mod common;
+use crate::common;
 
 use common::{Multiset, Run, need, ours, scratch};
 

@@ -1,7 +1,7 @@
 //! One tree of each phase makes the calls that compilebench makes. The program needs an interpreter
 //! that Debian no longer has: its counts, taken with strace on tmpfs, stand in for it.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
