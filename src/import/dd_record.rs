@@ -6,11 +6,14 @@ use std::collections::BTreeMap;
 use super::dd::Report;
 use crate::record::{Better, Case, Declared, Measured, Record, RepeatResult, Reproduces, Row, Run, RunState};
 
+/// Bytes and block size of one measurement, and each time it was made.
+type Repeats = ((u64, Option<u64>), Vec<RepeatResult>);
+
 /// The record of reports: equal amounts in equal blocks are repeats of one case, whose two rates
 /// are one number in MB/s (10^6) and MiB/s (2^20). `name` is that of the run and its target, `now`
 /// the time of the import.
 pub fn record(name: &str, now: &str, reports: &[Report]) -> Record {
-    let mut cases: Vec<((u64, Option<u64>), Vec<RepeatResult>)> = Vec::new();
+    let mut cases: Vec<Repeats> = Vec::new();
     for report in reports {
         let key = (report.bytes, report.blocks);
         let at = cases.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
@@ -81,7 +84,7 @@ fn row(bytes: u64, blocks: Option<u64>, runs: Vec<RepeatResult>) -> Row {
 /// `1MiB` where it is a whole number of them, else in smaller units.
 fn size(bytes: u64) -> String {
     let unit = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let found = unit.into_iter().find(|(size, _)| bytes >= *size && bytes % size == 0);
+    let found = unit.into_iter().find(|(size, _)| bytes >= *size && bytes.is_multiple_of(*size));
     found.map_or(format!("{bytes} bytes"), |(size, name)| format!("{}{name}", bytes / size))
 }
 

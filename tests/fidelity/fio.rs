@@ -74,10 +74,10 @@ fn requests(log: &Path, file: &str) -> BTreeMap<String, usize> {
 /// How the file was opened for the requests: access, and what goes past or through to the disk.
 fn opened(log: &Path, file: &str) -> Vec<&'static str> {
     let text = fs::read_to_string(log).expect("strace wrote its log");
-    let opens =
+    let mut opens =
         text.lines().filter(|line| line.contains("open") && line.contains(file) && !line.contains("= -1"));
     // The last opening is the one that is used: both lay the file out before.
-    let last = opens.filter(|line| line.contains("O_RDONLY") || line.contains("O_RDWR")).next_back();
+    let last = opens.rfind(|line| line.contains("O_RDONLY") || line.contains("O_RDWR"));
     let last = last.unwrap_or_default();
     ["O_RDONLY", "O_RDWR", "O_DIRECT", "O_SYNC", "O_DSYNC"]
         .into_iter()
