@@ -81,7 +81,8 @@ fn mirror(place: &mut Place, images: &[PathBuf; 2]) -> Result<(), String> {
         sparse(image)?;
     }
     if run("zpool", &["list"]).is_err() {
-        let daemon = Command::new("zfs-fuse").arg("--no-daemon").stdout(Stdio::null()).stderr(Stdio::null());
+        let mut daemon = Command::new("zfs-fuse");
+        daemon.arg("--no-daemon").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         place.daemon = Some(daemon.spawn().map_err(|e| format!("zfs-fuse does not start: {e}"))?);
         let begin = Instant::now();
         while let Err(why) = run("zpool", &["list"]) {
