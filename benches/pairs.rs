@@ -16,6 +16,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use support::paired::{self, FEWEST, median, ratio};
+use support::readings::{printed, recorded, said, terse};
 
 /// Two commands that do the same work. In both, `{dir}` is an empty directory, `{config}` a file
 /// that holds `config`, `{ioscore}` our program, `{out}` a place for its record, `{c}` the directory of
@@ -245,42 +246,9 @@ fn rate(row: &Row, command: &str, c: &Path) -> Result<f64, String> {
     match row.rate {
         Rate::Whole => Ok(1.0 / seconds),
         Rate::Reported { metric, .. } | Rate::Terse { metric } if ours => recorded(Some(metric)),
-        Rate::Terse { .. } => terse(&String::from_utf8_lossy(&out.stdout)),
+        Rate::Terse { .. } => terse(&String::from_utf8_lossy(&out.stdout), 7),
         Rate::Reported { metric, .. } | Rate::Said { metric, .. } if ours => recorded(Some(metric)),
         Rate::Said { word, unit, .. } => Ok(said(&String::from_utf8_lossy(&out.stdout), word)? * unit),
         Rate::Reported { column, .. } => printed(&String::from_utf8_lossy(&out.stdout), column),
     }
-}
-
-/// A metric of our record's only run, or just whether there is one.
-fn recorded(file: &Path, metric: Option<&str>) -> Result<f64, String> {
-    let text = std::fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
-    let record: serde_json::Value = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
-    let values = &record["rows"][0]["runs"][0]["values"];
-    let value = match metric {
-        Some(name) => values[name].as_f64(),
-        None => values.as_object().map(|values| values.len() as f64),
-    };
-    value.ok_or_else(|| format!("{} holds no {}", file.display(), metric.unwrap_or("values")))
-}
-
-/// The number behind a word that begins a line.
-fn said(text: &str, word: &str) -> Result<f64, String> {
-    let found =
-        text.lines().find_map(|line| line.strip_prefix(word)?.split_whitespace().next()?.parse().ok());
-    found.ok_or_else(|| format!("no number behind {word} in:\n{text}"))
-}
-
-/// The number below `column` in a table with one header line.
-fn printed(text: &str, column: &str) -> Result<f64, String> {
-    let mut lines = text.lines().skip_while(|line| !line.contains(column));
-    let at = lines.next().and_then(|header| header.split_whitespace().position(|word| word == column));
-    let number = |line: &str| line.split_whitespace().nth(at?)?.parse().ok();
-    lines.find_map(number).ok_or_else(|| format!("no number under {column} in:\n{text}"))
-}
-
-/// Reads per second in fio's terse output.
-fn terse(text: &str) -> Result<f64, String> {
-    let field = |line: &str| line.strip_prefix("3;fio")?.split(';').nth(6)?.parse().ok();
-    text.lines().find_map(field).ok_or_else(|| format!("no terse line of version 3 in:\n{text}"))
 }

@@ -1,4 +1,5 @@
-//! What the benchmarks share: counting instructions, comparing two commands in pairs.
+//! What the benchmarks share: counting instructions, comparing two commands in pairs, reading
+//! what they report.
 //!
 //! Knows nothing of which commands are measured; `tests/bench_support.rs` tests it.
 
@@ -7,3 +8,4 @@
 
 pub mod callgrind;
 pub mod paired;
+pub mod readings;
