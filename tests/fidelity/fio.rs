@@ -164,6 +164,6 @@ fn the_same_requests_whatever_the_pattern() {
         let blocks = theirs.iter().filter(|(what, _)| what.ends_with("4096")).map(|(_, n)| n).sum::<usize>();
         assert_eq!(blocks, 256, "{what}: fio made its requests: {theirs:?}");
         assert_eq!(ours, theirs, "{what}");
-        assert_eq!(opened(&ours_log, "/f\""), opened(&theirs_log, "/f\""), "{what}");
+        assert_eq!(opened(&ours_log, "/f>"), opened(&theirs_log, "/f>"), "{what}");
     }
 }
