@@ -6,8 +6,7 @@ use std::io;
 use io_uring::{IoUring as Raw, opcode, squeue, types};
 
 use super::slots::Slots;
-use crate::os::linux::data;
-use crate::os::linux::engine::Engine;
+use crate::os::linux::engine::{Engine, Sync};
 use crate::os::machine::{Call, Capabilities, Completion, Errno, Fd, QueueState, Transfer};
 
 /// Files that can be registered at one time; those beyond go by their descriptor.
@@ -173,17 +172,11 @@ impl IoUring {
 
 impl Engine for IoUring {
     fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize> {
-        match offset {
-            Some(offset) => data::pread(fd, buffer, offset),
-            None => data::read(fd, buffer),
-        }
+        Sync.read(fd, offset, buffer)
     }
 
     fn write(&mut self, fd: Fd, offset: Option<u64>, data: &[u8]) -> Call<usize> {
-        match offset {
-            Some(offset) => data::pwrite(fd, data, offset),
-            None => data::write(fd, data),
-        }
+        Sync.write(fd, offset, data)
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -4,8 +4,7 @@
 
 use super::slots::Slots;
 use crate::os::linux::calls::last;
-use crate::os::linux::data;
-use crate::os::linux::engine::Engine;
+use crate::os::linux::engine::{Engine, Sync};
 use crate::os::machine::{Call, Capabilities, Completion, Errno, Fd, QueueState, Transfer};
 
 /// `IOCB_CMD_PREAD` and `IOCB_CMD_PWRITE` of `linux/aio_abi.h`.
@@ -153,17 +152,11 @@ impl Libaio {
 
 impl Engine for Libaio {
     fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize> {
-        match offset {
-            Some(offset) => data::pread(fd, buffer, offset),
-            None => data::read(fd, buffer),
-        }
+        Sync.read(fd, offset, buffer)
     }
 
     fn write(&mut self, fd: Fd, offset: Option<u64>, data: &[u8]) -> Call<usize> {
-        match offset {
-            Some(offset) => data::pwrite(fd, data, offset),
-            None => data::write(fd, data),
-        }
+        Sync.write(fd, offset, data)
     }
 
     fn capabilities(&self) -> Capabilities {
