@@ -17,5 +17,6 @@ pub mod sets;
 mod sketch;
 pub mod sql;
 pub mod stream;
+mod tree_needs;
 mod walk;
 mod words;

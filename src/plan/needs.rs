@@ -130,6 +130,9 @@ pub fn needs(plan: &Plan) -> Needs {
             beside + peak.members.max(count) + dirs + peak.beside + fixed_names(plan, &walk, id as SetId);
         members += peak.members.max(count) / pools.max(1.0);
     }
+    let trees = super::tree_needs::grown(plan);
+    bytes[1] += trees.bytes;
+    inodes[1] += trees.names;
     for (replay, workers) in replays(plan) {
         let stream = &replay.stream;
         bytes[1] += stream.footprint as f64 * workers;

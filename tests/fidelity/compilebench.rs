@@ -159,6 +159,14 @@ fn ones_own_list_is_followed_exactly() {
 }
 
 #[test]
+fn what_the_trees_take_is_known_before_they_are_written() {
+    let needs = ioscore::plan::needs::needs(&plan(&[("trees", "2")]));
+    assert_eq!(needs.bytes.peak, Some(2 * (233_176_153 + 713_696_760)));
+    let names = needs.inodes.peak.unwrap();
+    assert!((2 * 26_053..2 * 26_500).contains(&names), "{names}");
+}
+
+#[test]
 fn trees_grow_old() {
     let sets = [("mode", "ageing"), ("trees", "3"), ("runs", "40"), ("size", "small"), ("order", "sorted")];
     let cases = plans_with("compilebench.yaml", &shipped("compilebench"), &[], &[]).unwrap();
