@@ -50,12 +50,10 @@ fn requests(log: &Path, file: &str) -> BTreeMap<String, usize> {
         for (call, what) in
             [("pread64(", "read"), ("pwrite64(", "write"), ("read(", "read"), ("write(", "write")]
         {
-            let named = line.split_whitespace().any(|word| word.starts_with(call));
-            if named
-                && line.contains(file)
-                && (line.ends_with("= 4096")
-                    || line.contains(", 4096, ") && line.ends_with("<unfinished ...>"))
-            {
+            let named = line.split_whitespace().any(|word| word.starts_with(call)) && line.contains(file);
+            // A call that another thread's line interrupts is told in two: the second has its result.
+            let resumed = line.contains(&format!("<... {} resumed>", call.trim_end_matches('(')));
+            if (named || resumed) && line.ends_with("= 4096") {
                 count(format!("{what} 4096"), 1);
             }
         }
