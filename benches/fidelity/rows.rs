@@ -84,7 +84,7 @@ pub const ROWS: &[Row] = &[
         package: "fio",
         work: "psync, random reads of 4 KiB, cached",
         ours: "fio:randread-4kib --set engine=sync --set depth=1 --set direct=never --set size=16MiB --set time=500ms --set ramp=0s --set delay=0s",
-        theirs: "fio --name=r --filename={dir}/f --bs=4k --rw=randread --ioengine=psync --size=16m --time_based --runtime=500ms --output-format=terse --terse-version=3",
+        theirs: "fio --name=r --filename={dir}/f --bs=4k --rw=randread --ioengine=psync --invalidate=0 --size=16m --time_based --runtime=500ms --output-format=terse --terse-version=3",
         amount: [1, 1],
         rate: Rate::Terse("IOPS", 7),
         unit: "reads/s",
