@@ -36,7 +36,12 @@ impl Level {
 
     /// Goes down by `n`, to 0 at the lowest.
     pub fn down(n: f64) -> Level {
-        Level { add: -n, floor: 0.0, rise: 0.0, top: NONE }
+        Level::down_to(n, 0.0)
+    }
+
+    /// Goes down by `n`, to `floor` at the lowest.
+    pub fn down_to(n: f64, floor: f64) -> Level {
+        Level { add: -n, floor, rise: 0.0, top: NONE }
     }
 
     /// Becomes `n`.

@@ -34,6 +34,9 @@ impl Moments {
         if n == 0.0 || self.upper == 0.0 {
             return 0.0;
         }
+        if n.is_infinite() {
+            return n;
+        }
         let spread = (2.0 * n * self.variance * LOG_ODDS).sqrt() + self.upper * LOG_ODDS / 3.0;
         (n * self.upper).min(n * self.mean + spread)
     }

@@ -6,6 +6,7 @@
 
 use super::instr::*;
 use super::level::times;
+use super::moments::Moments;
 use super::needs_process::{
     alignment, alike, all_ops, descriptors, longest_component, memory, replays, root_wanted, users, uses,
 };
@@ -48,8 +49,13 @@ pub struct Granularity {
 pub struct Needs {
     /// Bytes files hold.
     pub bytes: Held,
+    /// Whether sizes are drawn, and their mean and spread say what `bytes` are at most: once in a
+    /// thousand million runs they are more. Otherwise never.
+    pub drawn: bool,
     /// Bytes the phases write, on average, without the layout.
     pub written: Option<u64>,
+    /// Whether the average of `written` is not known, and it is an upper bound.
+    pub written_at_most: bool,
     /// Files, directories and links.
     pub inodes: Held,
     /// Descriptors one worker has open at once, at most.
@@ -77,14 +83,15 @@ pub struct Needs {
 pub fn needs(plan: &Plan) -> Needs {
     let mut walk = Walk::new(plan);
     let (mut phases, mut totals) = summed(&walk, plan);
-    if totals.sets.iter().any(|set| set.trees > 0.0) {
-        // What is done to each tree is known once it is known how many there are.
-        walk.trees(&totals);
+    let mut peaks = peaks_of(plan, &phases);
+    if !plan.eaches.is_empty() {
+        // What is done to each tree or member is known once it is known how many there are.
+        walk.present(&totals, peaks.iter().map(|peak| peak.pool).collect());
         (phases, totals) = summed(&walk, plan);
+        peaks = peaks_of(plan, &phases);
     }
-    let peaks = peaks(plan, &phases);
 
-    let (mut bytes, mut inodes) = ([0.0; 2], [0.0; 2]);
+    let (mut bytes, mut inodes, mut drawn) = ([0.0; 2], [0.0; 2], false);
     let mut members = 0.0;
     for (id, set) in plan.sets.iter().enumerate().filter(|(_, set)| !set.memory) {
         let pools = if set.per_worker { users(plan, set) } else { 1.0 };
@@ -108,6 +115,14 @@ pub fn needs(plan: &Plan) -> Needs {
         } else {
             times(peak.members, largest).min(times(peak.members, written_size) + moved.appended)
         };
+        let by_mean = match rewritten(plan, &walk, id as SetId) {
+            true => f64::INFINITY,
+            false => peak.file(size, count, written_size).largest_sum(peak.members) + moved.appended,
+        };
+        // Of files that only stay as they were laid out, their sum says more.
+        let by_mean = if moved.most == 0.0 { f64::INFINITY } else { by_mean };
+        drawn |= sum_on_disk < times(count, size.upper) || by_mean < by_members;
+        let by_members = by_members.min(by_mean);
         bytes[0] += times(count, if set.layout == Layout::None { 0.0 } else { size.mean });
         bytes[1] += by_members.min(sum_on_disk + moved.most).max(sum.min(sum_on_disk));
         let dirs = directories(plan, set);
@@ -129,6 +144,8 @@ pub fn needs(plan: &Plan) -> Needs {
         inodes[1] += (stream.names + stream.paths.len() as u64) as f64 * workers;
     }
     let written = totals.sets.iter().map(|s| s.written).sum::<f64>();
+    let written_at_most =
+        totals.sets.iter().map(|s| if s.written.is_finite() { s.written } else { s.most }).sum::<f64>();
     let descriptors = descriptors(plan, &walk);
     let untimed: Vec<String> = plan
         .phases
@@ -139,7 +156,9 @@ pub fn needs(plan: &Plan) -> Needs {
         .collect();
     Needs {
         bytes: Held { laid_out: bytes[0] as u64, peak: whole(bytes[1]) },
-        written: whole(written),
+        drawn,
+        written: whole(written.min(written_at_most)),
+        written_at_most: written_at_most < written,
         inodes: Held { laid_out: inodes[0] as u64, peak: whole(inodes[1]) },
         descriptors_per_worker: descriptors,
         descriptors_total: descriptors.saturating_mul(u64::from(plan.workers)),
@@ -242,11 +261,36 @@ struct Peak {
     members: f64,
     /// Other names in its directories.
     beside: f64,
+    /// Members of the largest of its pools.
+    pool: f64,
     /// Bytes a file can have by what is written from its start on.
     end: f64,
+    /// The same on average, and the variance.
+    mean: f64,
+    variance: f64,
 }
 
-fn peaks(plan: &Plan, phases: &[PhaseSum]) -> Vec<Peak> {
+impl Peak {
+    /// One file of a set, whether it was laid out with `size` or is written by steps.
+    fn file(&self, size: Moments, count: f64, upper: f64) -> Moments {
+        let laid_out = if count > 0.0 { size } else { Moments::exactly(0.0) };
+        Moments {
+            mean: self.mean.max(laid_out.mean),
+            variance: self.variance.max(laid_out.variance),
+            upper,
+        }
+    }
+}
+
+/// Whether files are written anew without being emptied: they keep the largest of their sizes then,
+/// of which means say nothing.
+fn rewritten(plan: &Plan, walk: &Walk, set: SetId) -> bool {
+    let writes = |flags: i32| flags & libc::O_ACCMODE != libc::O_RDONLY && flags & libc::O_TRUNC == 0;
+    all_ops(plan, walk)
+        .any(|(verb, args, _)| args.set == set && verb == "open" && writes(args.opening.flags))
+}
+
+fn peaks_of(plan: &Plan, phases: &[PhaseSum]) -> Vec<Peak> {
     let same = Levels::same(plan.sets.len());
     let mut peaks = vec![Peak::default(); plan.sets.len()];
     let bounded = |set: &SetPlan, members: f64| members.min(set.slots.map_or(f64::INFINITY, |n| n as f64));
@@ -259,10 +303,14 @@ fn peaks(plan: &Plan, phases: &[PhaseSum]) -> Vec<Peak> {
         });
         for (id, set) in plan.sets.iter().enumerate() {
             if set.per_worker && uses(set, edge[0]) {
-                peaks[id].members += workers * bounded(set, line.members[id].peak(set.count as f64));
+                let pool = bounded(set, line.members[id].peak(set.count as f64));
+                peaks[id].members += workers * pool;
+                peaks[id].pool = peaks[id].pool.max(pool);
             }
             peaks[id].beside += times(workers, line.beside[id].peak(0.0));
             peaks[id].end = peaks[id].end.max(line.ends[id].peak(0.0));
+            peaks[id].mean = peaks[id].mean.max(line.means[id].peak(0.0));
+            peaks[id].variance = peaks[id].variance.max(line.variances[id].peak(0.0));
         }
     }
     let together = along(&plan.schedule, &same, &|id| {
@@ -275,6 +323,7 @@ fn peaks(plan: &Plan, phases: &[PhaseSum]) -> Vec<Peak> {
     });
     for (id, set) in plan.sets.iter().enumerate().filter(|(_, set)| !set.per_worker) {
         peaks[id].members = bounded(set, together.members[id].peak(set.count as f64));
+        peaks[id].pool = peaks[id].members;
     }
     peaks
 }

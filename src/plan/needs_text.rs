@@ -11,10 +11,13 @@ pub fn text(needs: &Needs) -> String {
         Some(peak) => format!("{} at the start, at most {}", show(held.laid_out), show(peak)),
         None => format!("{} at the start, then as many as the run makes", show(held.laid_out)),
     };
-    line("space", held(&needs.bytes, &about));
+    let space = held(&needs.bytes, &about);
+    let means = ", by the mean and spread of the sizes drawn";
+    line("space", if needs.drawn && needs.bytes.peak.is_some() { space + means } else { space });
     line(
         "writes",
         match needs.written {
+            Some(bytes) if needs.written_at_most => format!("at most about {}", about(bytes)),
             Some(bytes) => about(bytes),
             None => "as much as the run manages".into(),
         },

@@ -257,7 +257,9 @@ mod tests {
     fn needs() -> Needs {
         Needs {
             bytes: Held { laid_out: 100 << 30, peak: Some(200 << 30) },
+            drawn: false,
             written: None,
+            written_at_most: false,
             inodes: Held { laid_out: 10, peak: Some(1000) },
             descriptors_per_worker: 1040,
             descriptors_total: 4160,

@@ -73,15 +73,25 @@ pub struct Levels {
     pub members: Vec<Level>,
     /// Names in its directories that are no members.
     pub beside: Vec<Level>,
-    /// End of the file in hand in bytes.
+    /// End of the file in hand in bytes, at most.
     pub ends: Vec<Level>,
+    /// The same on average, where every transfer begins at the end of the one before; at most where not.
+    pub means: Vec<Level>,
+    /// Variance of what goes by the average.
+    pub variances: Vec<Level>,
 }
 
 impl Levels {
     /// As they were before.
     pub fn same(sets: usize) -> Levels {
         let same = vec![Level::SAME; sets];
-        Levels { members: same.clone(), beside: same.clone(), ends: same }
+        Levels {
+            members: same.clone(),
+            beside: same.clone(),
+            ends: same.clone(),
+            means: same.clone(),
+            variances: same,
+        }
     }
 
     /// These and others combined, number by number.
@@ -91,6 +101,8 @@ impl Levels {
             members: both(&self.members, &other.members),
             beside: both(&self.beside, &other.beside),
             ends: both(&self.ends, &other.ends),
+            means: both(&self.means, &other.means),
+            variances: both(&self.variances, &other.variances),
         }
     }
 
@@ -119,6 +131,8 @@ pub struct Walk<'a> {
     sizes: Vec<FileSizes>,
     /// How many trees there are of each set.
     trees: Vec<f64>,
+    /// Members a pool of each set has at most.
+    members: Vec<f64>,
 }
 
 impl<'a> Walk<'a> {
@@ -126,13 +140,15 @@ impl<'a> Walk<'a> {
     pub fn new(plan: &'a Plan) -> Walk<'a> {
         let verbs = crate::ops::rows().map(|row| row.verb.name).collect();
         let sizes = plan.sets.iter().map(|set| moments::file_sizes(set, &plan.tables)).collect();
-        Walk { plan, verbs, sizes, trees: vec![0.0; plan.sets.len()] }
+        let sets = plan.sets.len();
+        Walk { plan, verbs, sizes, trees: vec![0.0; sets], members: vec![f64::INFINITY; sets] }
     }
 
-    /// Takes as many trees of each set for granted as these totals make: what is done to each of them
-    /// counts so often.
-    pub fn trees(&mut self, totals: &Totals) {
+    /// Takes as many trees of each set for granted as these totals make, and as many members of a pool:
+    /// what is done to each of them counts so often.
+    pub fn present(&mut self, totals: &Totals, members: Vec<f64>) {
         self.trees = totals.sets.iter().map(|set| set.trees).collect();
+        self.members = members;
     }
 
     /// The verb of an operation; empty for one that is not in the table.
@@ -324,7 +340,10 @@ impl<'a> Walk<'a> {
         let limit = if each.limit == u64::MAX { f64::INFINITY } else { each.limit as f64 };
         let trees = self.trees.get(usize::from(each.set)).copied().unwrap_or(0.0);
         let present = match grows {
-            true => set.slots.map_or(f64::INFINITY, |n| n as f64),
+            true => {
+                let pool = self.members.get(usize::from(each.set)).copied().unwrap_or(f64::INFINITY);
+                set.slots.map_or(pool, |n| pool.min(n as f64))
+            }
             false => set.count as f64 + trees,
         };
         limit.min(present)
@@ -346,13 +365,16 @@ impl<'a> Walk<'a> {
         let levels = &mut state.levels;
         let named = args.name != NO_NAME;
         let falls = args.every <= 1;
-        match verb {
-            "create" => {
-                apply(&mut levels.members[set], Level::up(1.0));
-                apply(&mut levels.ends[set], Level::set(0.0));
+        if verb == "create" || verb == "open" && !named {
+            for file in [&mut levels.ends, &mut levels.means, &mut levels.variances] {
+                apply(&mut file[set], Level::set(0.0));
             }
-            "link" => apply(&mut levels.members[set], Level::up(1.0)),
-            "open" if !named => apply(&mut levels.ends[set], Level::set(0.0)),
+        }
+        match verb {
+            "create" | "link" => apply(&mut levels.members[set], Level::up(1.0)),
+            "open" if !named => {}
+            // Where there is no other member, the new one stays.
+            "replace" if falls => apply(&mut levels.members[set], Level::down_to(1.0, 1.0)),
             "open" if args.opening.flags & libc::O_CREAT == 0 => {}
             "open" | "symlink" | "mkdir" if named && self.varies(args.name) => {
                 apply(&mut levels.beside[set], Level::up(1.0));
@@ -430,6 +452,13 @@ impl<'a> Walk<'a> {
             match appended {
                 Some(end) => state.levels.ends[id] = end,
                 None => totals.sets[id].appended += times(often, amount.upper),
+            }
+            let follows = args.at == At::Next && set.kept_open.is_none();
+            let (bytes, variance) =
+                if follows { (amount.mean, amount.variance) } else { (amount.upper, 0.0) };
+            if let Some(end) = self.end(set, args, args.at, bytes, state.levels.means[id], 0) {
+                state.levels.means[id] = end;
+                state.levels.variances[id] = state.levels.variances[id].then(Level::up(variance));
             }
         }
     }

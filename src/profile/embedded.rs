@@ -21,12 +21,12 @@ pub const PROFILES: &[File] = files!("profiles":
     "file-server",
     "fio",
     "fs-mark",
+    "log-writes",
     "mail-server",
     "metadata-storm",
     "mixed-office",
     "photo-import",
     "postmark",
-    "slog",
     "sqlite-insert",
     "streaming",
     "untar",
@@ -60,5 +60,13 @@ mod tests {
             assert_eq!(listed, there, "src/profile/embedded.rs and {dir}/ differ");
         }
         assert!(!PROFILES.is_empty());
+    }
+
+    #[test]
+    fn no_profile_hides_a_suite() {
+        assert!(!SUITES.is_empty());
+        for (id, _) in SUITES {
+            assert!(text(PROFILES, id).is_none(), "{id} is a profile and a suite");
+        }
     }
 }

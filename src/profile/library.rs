@@ -30,6 +30,8 @@ pub struct Library {
     read: RefCell<BTreeMap<String, Result<Node, Vec<Diagnostic>>>>,
     /// Profiles that were named by their file: they hide others of their id.
     given: RefCell<BTreeMap<String, Node>>,
+    /// Ids of the files that are read, with their kind and file.
+    ids: RefCell<BTreeMap<String, (What, String)>>,
     /// Where names are looked up before the embedded ones.
     beside: RefCell<Vec<PathBuf>>,
 }
@@ -52,6 +54,7 @@ impl Library {
             warnings: RefCell::default(),
             read: RefCell::default(),
             given: RefCell::default(),
+            ids: RefCell::default(),
             beside: RefCell::default(),
         }
     }
@@ -227,7 +230,22 @@ impl Library {
             return Err(found);
         }
         self.warnings.borrow_mut().append(&mut found);
+        self.apart(&node, is, name)?;
         Ok(node)
+    }
+
+    /// Refuses a suite and a profile of one id: of the two, its name would reach one only.
+    fn apart(&self, node: &Node, is: What, file: &str) -> Result<(), Vec<Diagnostic>> {
+        let Some(named) = node.get(is.word()) else { return Ok(()) };
+        let Some(id) = named.text() else { return Ok(()) };
+        let mut ids = self.ids.borrow_mut();
+        let (other, there) = ids.entry(id.to_string()).or_insert_with(|| (is, file.to_string()));
+        if *other == is {
+            return Ok(());
+        }
+        let message = format!("this {} and the {} in {there} have the same id {id}", is.word(), other.word());
+        let help = "give one of them another id: results and commands name both by it";
+        Err(vec![Diagnostic::error("shared-id", &named.place, message).help(help)])
     }
 
     /// A profile or suite that a suite names: by a path beside it, by its id beside it, embedded.

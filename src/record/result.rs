@@ -182,7 +182,8 @@ pub struct QueueUse {
     pub registered_buffers: bool,
     /// Calls that handed transfers to the kernel.
     pub submissions: u64,
-    /// Calls and transfers repeated because of EAGAIN, EBUSY or EINTR.
+    /// Calls and transfers of queues repeated because of EAGAIN, EBUSY or EINTR. What a signal interrupts
+    /// outside of queues is repeated and not counted.
     pub retries: u64,
 }
 

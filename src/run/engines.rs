@@ -105,7 +105,8 @@ pub fn names(plan: &Plan) -> String {
 /// The same with the version of what comes with this program and is no part of the system.
 pub fn used(plan: &Plan) -> String {
     let version = |name: &str| match name {
-        SQLITE => format!("{name} {}", sqlite::version()),
+        SQLITE if sqlite::FDATASYNC => format!("{name} {}", sqlite::version()),
+        SQLITE => format!("{name} {} (built without fdatasync)", sqlite::version()),
         _ => name.to_string(),
     };
     listed(plan).into_iter().map(version).collect::<Vec<_>>().join(", ")

@@ -107,6 +107,16 @@ fn explained(call: &str, number: Errno, fault: &Fault, worker: u32) -> (String, 
             format!("{call}: {number}"),
             Some("the device or the connection to it failed: look into the kernel's log (dmesg)"),
         ),
+        libc::EAGAIN if call.contains("lock") => {
+            (format!("{call}: {number}"), Some("another program holds the lock: end it, or use another target"))
+        }
+        libc::EAGAIN | libc::EINTR => (
+            format!("{call}: {number}"),
+            Some(
+                "the kernel or the device did not take it, however often it was asked: ask for less at once (a smaller \
+                 depth, fewer workers), or use another engine or target",
+            ),
+        ),
         libc::ENAMETOOLONG => (format!("{call}: {number}"), Some("use shorter names or fewer directories")),
         _ => (format!("{call}: {number}"), None),
     }

@@ -28,6 +28,10 @@ pub fn version() -> &'static str {
     rusqlite::version()
 }
 
+/// Whether it was compiled to call `fdatasync`; its list of options does not say so. Without it every
+/// sync is an `fsync`.
+pub const FDATASYNC: bool = option_env!("IOSCORE_SQLITE_FDATASYNC").is_some();
+
 /// What the authorizer and the connection tell each other.
 #[derive(Default)]
 struct Notes {
