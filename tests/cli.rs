@@ -180,3 +180,41 @@ fn a_reader_that_stops_reading_is_no_error() {
         assert!(!err.contains("panicked") && output.status.code() == Some(0), "{command:?}: {err}");
     }
 }
+
+/// What has an id of its own is reached by it, from anywhere.
+#[test]
+fn every_suite_is_reached_by_its_id() {
+    let place = Place::new();
+    let listed = place.call(&["list", "suites"]).expect(0).out;
+    let ids: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(ids.contains(&"slog") && ids.len() >= 4, "{listed}");
+    assert!(listed.lines().all(|line| line.contains(" suite  ")), "{listed}");
+    let profiles = place.call(&["list", "profiles"]).expect(0).out;
+    for id in &ids {
+        assert!(profiles.lines().all(|line| !line.starts_with(&format!("{id} "))), "{id}\n{profiles}");
+    }
+    for command in ["explain", "show"] {
+        let text = place.call(&[command, "slog"]).expect(0).out;
+        assert!(text.contains("log-writes") && text.contains("dd-method"), "{command}: {text}");
+    }
+    let run = place.call(&["run", "slog", "--preset", "quick", "--target", "t", "--dry-run"]).expect(0);
+    let text = run.out + &run.err;
+    assert!(text.contains("log-writes:128") && text.contains("dd-method:10m-blocks"), "{text}");
+}
+
+#[test]
+fn a_suite_and_a_profile_of_one_id_are_refused() {
+    let place = Place::new();
+    place.write("profiles/files.yaml", FILES);
+    let suite = |id: &str| format!("suite: {id}\ntitle: T\nruns: 1\ntests:\n  - {{profile: files}}\n");
+    place.write("suites/own.yaml", &suite("own"));
+    place.call(&["run", "suites/own.yaml", "--target", "t", "--dry-run"]).expect(0);
+    place.write("suites/own.yaml", &suite("files"));
+    for command in [&["check"][..], &["run", "--target", "t"]] {
+        let mut arguments = command.to_vec();
+        arguments.push("suites/own.yaml");
+        place.call(&arguments).expect(2).says(&["files.yaml", "have the same id files", "another id"]);
+    }
+    place.call(&["run", "--target", "t", "suites/own.yaml", "profiles/files.yaml"]).expect(2);
+    assert!(!place.path().join("results").exists());
+}

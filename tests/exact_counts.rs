@@ -4,7 +4,7 @@
 mod common;
 
 use common::pipeline::{plans, shipped, simulate, total};
-use ioscore::os::sim::Options;
+use ioscore::os::sim::{Op, Options};
 use ioscore::vm::random::StreamKey;
 
 /// What one configuration of PostMark does (seed 42): files created, read, appended to, appends
@@ -131,5 +131,24 @@ fn dd_copies_no_block_one_or_several() {
         assert_eq!(run.fault, None);
         assert_eq!(total(plan, &run, "copy", "write", |s| s.ops), blocks, "count={count}");
         assert_eq!(total(plan, &run, "copy", "write", |s| s.bytes), blocks << 20, "count={count}");
+    }
+}
+
+/// The control of the dd method says that it makes no call, and makes none.
+#[test]
+fn the_control_of_the_dd_method_stays_in_memory() {
+    let planned = plans("dd-method.yaml", &shipped("dd-method"), &[("count", "4")]).unwrap();
+    for (case, plan) in planned {
+        let options = Options { trace: 1 << 16, ..Options::default() };
+        let (run, disk) = simulate(&plan, options, StreamKey::default());
+        assert_eq!(run.fault, None);
+        let transfers = disk
+            .trace()
+            .iter()
+            .filter(|event| matches!(event.op, Op::Read | Op::Pread | Op::Write | Op::Pwrite))
+            .count();
+        let copies = matches!(case.case_id.as_str(), "1m-blocks" | "10m-blocks");
+        assert_eq!(transfers > 0, copies, "{}: {transfers} transfers", case.case_id);
+        assert!(total(&plan, &run, "copy", "moved", |s| s.bytes) >= 4 << 20, "{}", case.case_id);
     }
 }

@@ -274,11 +274,7 @@ impl Peak {
     /// One file of a set, whether it was laid out with `size` or is written by steps.
     fn file(&self, size: Moments, count: f64, upper: f64) -> Moments {
         let laid_out = if count > 0.0 { size } else { Moments::exactly(0.0) };
-        Moments {
-            mean: self.mean.max(laid_out.mean),
-            variance: self.variance.max(laid_out.variance),
-            upper,
-        }
+        Moments { mean: self.mean.max(laid_out.mean), variance: self.variance.max(laid_out.variance), upper }
     }
 }
 
@@ -286,8 +282,7 @@ impl Peak {
 /// of which means say nothing.
 fn rewritten(plan: &Plan, walk: &Walk, set: SetId) -> bool {
     let writes = |flags: i32| flags & libc::O_ACCMODE != libc::O_RDONLY && flags & libc::O_TRUNC == 0;
-    all_ops(plan, walk)
-        .any(|(verb, args, _)| args.set == set && verb == "open" && writes(args.opening.flags))
+    all_ops(plan, walk).any(|(verb, args, _)| args.set == set && verb == "open" && writes(args.opening.flags))
 }
 
 fn peaks_of(plan: &Plan, phases: &[PhaseSum]) -> Vec<Peak> {

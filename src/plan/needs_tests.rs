@@ -38,7 +38,8 @@ fn loops_multiply_and_workers_too() {
     s.phase("fill");
     let n = needs(&s.plan);
     assert_eq!(n.written, Some(3 * 500 * 500));
-    assert_eq!(n.bytes, Held { laid_out: 0, peak: Some(3 * 500 * 1000) });
+    let peak = n.bytes.peak.unwrap();
+    assert!(n.bytes.laid_out == 0 && peak > 3 * 500 * 500 && peak < 3 * 500 * 570, "{peak}");
     assert_eq!(n.inodes.peak, Some(1500 + 1));
     assert_eq!(n.untimed, ["fill"]);
 }
@@ -151,6 +152,82 @@ fn schedules_repeat_phases() {
     let n = needs(&s.plan);
     assert_eq!(n.written, Some(7000));
     assert_eq!((n.bytes.peak, n.inodes.peak), (Some(1000), Some(11)));
+}
+
+/// Files that are written as a whole: mostly small, seldom large.
+fn turning_over(steps: &dyn Fn(&mut Sketch, SetId)) -> Needs {
+    let mut s = Sketch::new(4);
+    s.plan
+        .tables
+        .push(Table::Lookup { values: vec![1 << 10, 1 << 20], index: [vec![0; 99], vec![1]].concat() });
+    let set = s.set("docs", 1000, Draw::Table(0), |set| set.slots = Some(2000));
+    s.until(Until::Time(SECOND), |s| steps(s, set));
+    s.phase("work");
+    needs(&s.plan)
+}
+
+#[test]
+fn drawn_sizes_need_their_mean_and_some_room() {
+    let mean = (99.0 * 1024.0 + 1_048_576.0) / 100.0;
+    let n = turning_over(&|s, set| s.new_file(set, Draw::Table(0)));
+    let peak = n.bytes.peak.unwrap() as f64;
+    // 2000 files fit, of which every one could be as large as the largest.
+    assert!(peak > 2000.0 * mean && peak < 2000.0 * mean + 60e6 && n.drawn, "{peak}");
+    // Saving anew needs one more for each worker for a moment.
+    let n = turning_over(&|s, set| {
+        s.new_file(set, Draw::Table(0));
+        s.op("replace", set, |_| {});
+    });
+    let saved = n.bytes.peak.unwrap() as f64;
+    assert!(saved > 1004.0 * mean && saved < peak && n.drawn, "{saved}");
+    assert_eq!(n.inodes.peak, Some(1004 + 1));
+    // Emptied first, a file has one size after the other; otherwise it keeps the largest of them.
+    let again = |flags| {
+        turning_over(&move |s, set| {
+            s.op("open", set, |a| a.opening.flags = libc::O_WRONLY | flags);
+            s.op("write", set, |a| a.amount = Amount::Bytes(Draw::Table(0)));
+            s.op("close", set, |_| {});
+        })
+    };
+    let emptied = again(libc::O_TRUNC).bytes.peak.unwrap() as f64;
+    assert!(emptied > 1000.0 * mean && emptied < saved, "{emptied}");
+    assert_eq!(again(0).bytes.peak, Some(1000 << 20));
+}
+
+#[test]
+fn what_is_done_to_each_member_counts_as_often_as_there_are_members() {
+    let mut s = Sketch::new(2);
+    let set = s.set("photos", 0, Draw::Const(0), |set| set.per_worker = true);
+    let thumbs = s.set("thumbs", 0, Draw::Const(0), |set| set.per_worker = true);
+    s.repeat(100, |s| s.new_file(set, Draw::Const(5000)));
+    s.phase("copy");
+    s.each(EachPlan { set, order: Order::Slot, limit: u64::MAX }, |s| s.new_file(thumbs, Draw::Const(300)));
+    s.phase("index");
+    let n = needs(&s.plan);
+    assert_eq!((n.written, n.bytes.peak), (Some(2 * 100 * 5300), Some(2 * 100 * 5300)));
+    assert!(!n.drawn && !n.written_at_most);
+    // Of what makes itself longer nothing is known.
+    let mut s = Sketch::new(1);
+    let set = s.set("more", 1, Draw::Const(0), |_| {});
+    s.each(EachPlan { set, order: Order::Slot, limit: u64::MAX }, |s| s.new_file(set, Draw::Const(300)));
+    s.phase("grow");
+    assert_eq!(needs(&s.plan).written, None);
+}
+
+#[test]
+fn what_has_no_known_average_is_written_at_most() {
+    let mut s = Sketch::new(1);
+    let set = s.set("mail", 10, Draw::Const(0), |set| set.max_size = Some(1000));
+    s.repeat(7, |s| {
+        s.op("open", set, |a| a.opening.flags = libc::O_WRONLY | libc::O_APPEND);
+        let room = Draw::Uniform { lo: Bound::Number(1), hi: Bound::FileRoom, step: 1 };
+        s.op("append", set, |a| a.amount = Amount::Bytes(room));
+        s.op("close", set, |_| {});
+    });
+    s.phase("work");
+    let n = needs(&s.plan);
+    assert_eq!((n.written, n.written_at_most), (Some(7000), true));
+    assert!(text(&n).contains("at most about 6.84 KiB"), "{}", text(&n));
 }
 
 /// Writes a list of one file into a new tree, or into one that is there.
@@ -310,7 +387,7 @@ fn a_million_files_take_no_time() {
 #[test]
 fn the_text_names_every_need() {
     insta::assert_snapshot!(text(&needs(&rich().plan)), @r"
-    space        458 MiB at the start, at most 573 MiB
+    space        458 MiB at the start, at most 573 MiB, by the mean and spread of the sizes drawn
     writes       9.78 GiB
     inodes       818 at the start, at most 1018
     descriptors  24 a worker, 96 together

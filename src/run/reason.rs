@@ -107,9 +107,10 @@ fn explained(call: &str, number: Errno, fault: &Fault, worker: u32) -> (String, 
             format!("{call}: {number}"),
             Some("the device or the connection to it failed: look into the kernel's log (dmesg)"),
         ),
-        libc::EAGAIN if call.contains("lock") => {
-            (format!("{call}: {number}"), Some("another program holds the lock: end it, or use another target"))
-        }
+        libc::EAGAIN if call.contains("lock") => (
+            format!("{call}: {number}"),
+            Some("another program holds the lock: end it, or use another target"),
+        ),
         libc::EAGAIN | libc::EINTR => (
             format!("{call}: {number}"),
             Some(
@@ -193,6 +194,19 @@ mod tests {
         assert!(reason.what_to_do.is_some());
         let (_, quota) = of_fault(&plan(), 0, &fault(libc::EDQUOT));
         assert!(quota.message.contains("quota"), "{}", quota.message);
+    }
+
+    #[test]
+    fn what_is_not_taken_for_the_time_being_has_a_next_step() {
+        for number in [libc::EAGAIN, libc::EINTR] {
+            for call in ["read", "pwrite", "io_submit"] {
+                let (outcome, reason) = of_fault(&plan(), 0, &Fault { call, ..fault(number) });
+                assert_eq!(outcome, NoResult::Failed);
+                assert!(reason.what_to_do.is_some_and(|todo| todo.contains("less at once")), "{call}");
+            }
+        }
+        let (_, reason) = of_fault(&plan(), 0, &Fault { call: "lock", ..fault(libc::EAGAIN) });
+        assert!(reason.what_to_do.is_some_and(|todo| todo.contains("holds the lock")));
     }
 
     #[test]

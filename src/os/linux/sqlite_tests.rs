@@ -119,6 +119,12 @@ fn temporary_files_stay_in_memory() {
     assert!(!files.into_iter().any(|path| path.to_string_lossy().contains("etilqs_")));
 }
 
+/// The build in this directory sets it; tests of calls would fail without.
+#[test]
+fn it_is_compiled_with_fdatasync() {
+    const { assert!(FDATASYNC) };
+}
+
 #[test]
 fn pragmas_are_in_force_or_an_error() {
     let (dir, open) = place();
