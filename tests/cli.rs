@@ -199,7 +199,7 @@ fn every_suite_is_reached_by_its_id() {
     }
     let run = place.call(&["run", "slog", "--preset", "quick", "--target", "t", "--dry-run"]).expect(0);
     let text = run.out + &run.err;
-    assert!(text.contains("log-writes:128") && text.contains("dd-method:10m-blocks"), "{text}");
+    assert!(text.contains("log-writes:131072") && text.contains("dd-method:10m-blocks"), "{text}");
 }
 
 #[test]

@@ -145,9 +145,24 @@ fn a_target_of_ordinary_size_has_room_for_every_case() {
     }
 }
 
+/// Every suite, and every profile that needs no file of its user's.
+fn everything() -> impl Iterator<Item = &'static str> {
+    let profiles = embedded::PROFILES.iter().map(|file| file.0).filter(|id| *id != "dbench");
+    embedded::SUITES.iter().map(|file| file.0).chain(profiles)
+}
+
+#[test]
+fn everything_is_small_under_quick() {
+    assert!(everything().count() >= 20);
+    for (name, _, needs) in everything().flat_map(|id| needed(id, &["quick"])) {
+        let most = needs.bytes.peak.unwrap_or(0).max(needs.bytes.laid_out);
+        assert!(most <= 2 << 30, "{name} needs {most} bytes");
+    }
+}
+
 #[test]
 fn no_case_asks_for_many_times_what_it_holds() {
-    for suite in ["nas-library", "nas-filesystems", "slog"] {
+    for suite in everything() {
         for presets in [&[][..], &["quick"], &["sound"]] {
             for (name, _, needs) in needed(suite, presets) {
                 let (peak, laid_out) = (needs.bytes.peak.unwrap_or(0), needs.bytes.laid_out);
@@ -162,7 +177,7 @@ fn no_case_asks_for_many_times_what_it_holds() {
 #[test]
 fn what_is_written_is_known_where_no_time_decides_it() {
     let mut known = 0;
-    for suite in ["nas-library", "nas-filesystems", "slog"] {
+    for suite in everything() {
         for (name, plan, needs) in needed(suite, &[]) {
             let timed = plan.loops.iter().any(|lp| matches!(lp.until, Until::Time(_) | Until::Steady { .. }));
             let open = timed || !plan.sql.databases.is_empty();

@@ -204,7 +204,9 @@ impl Library {
                 }
             }
         }
-        self.text(&name, &bytes, what)
+        let node = self.text(&name, &bytes, what)?;
+        self.apart(&node, &name)?;
+        Ok(node)
     }
 
     fn text(&self, name: &str, bytes: &[u8], what: Option<What>) -> Result<Node, Vec<Diagnostic>> {
@@ -230,12 +232,12 @@ impl Library {
             return Err(found);
         }
         self.warnings.borrow_mut().append(&mut found);
-        self.apart(&node, is, name)?;
         Ok(node)
     }
 
-    /// Refuses a suite and a profile of one id: of the two, its name would reach one only.
-    fn apart(&self, node: &Node, is: What, file: &str) -> Result<(), Vec<Diagnostic>> {
+    /// Refuses files of a suite and a profile with one id: of the two, its name would reach one only.
+    fn apart(&self, node: &Node, file: &str) -> Result<(), Vec<Diagnostic>> {
+        let is = what_of(node);
         let Some(named) = node.get(is.word()) else { return Ok(()) };
         let Some(id) = named.text() else { return Ok(()) };
         let mut ids = self.ids.borrow_mut();
