@@ -22,25 +22,37 @@ pub fn special<O: Os>(verb: &str, plan: &Plan, args: &Args) -> Option<(Exec<O>, 
         && args.remainder != Remainder::Always
         && !args.verify
         && args.must_fail.is_none();
-    let queue = plan.engine_of(args).has_queue();
+    let engine = plan.engine_of(args);
+    let (queue, single) = (engine.has_queue(), engine.has_queue() && engine.depth == 1);
     match verb {
         _ if !fixed || !plain || args.at != At::Random => None,
+        "read" if single => Some((one::<O, false, true>, many::<O, false, true>)),
+        "write" if single => Some((one::<O, true, true>, many::<O, true, true>)),
         "read" if queue => Some((one_queued::<O, false>, many_queued::<O, false>)),
         "write" if queue => Some((one_queued::<O, true>, many_queued::<O, true>)),
-        "read" => Some((one::<O, false>, many::<O, false>)),
-        "write" => Some((one::<O, true>, many::<O, true>)),
+        "read" => Some((one::<O, false, false>, many::<O, false, false>)),
+        "write" => Some((one::<O, true, false>, many::<O, true, false>)),
         _ => None,
     }
 }
 
-fn one<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
-    at_random::<O, WRITE>(worker, plan, args)
+fn one<O: Os, const WRITE: bool, const QUEUE: bool>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+) -> Flow {
+    at_random::<O, WRITE, QUEUE>(worker, plan, args)
 }
 
 /// Goes on to the iteration `last` while nothing else is to be looked at.
-fn many<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args, last: u64) -> Flow {
+fn many<O: Os, const WRITE: bool, const QUEUE: bool>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+    last: u64,
+) -> Flow {
     loop {
-        let flow = at_random::<O, WRITE>(worker, plan, args);
+        let flow = at_random::<O, WRITE, QUEUE>(worker, plan, args);
         if ends(worker, flow, last) {
             return flow;
         }
@@ -74,8 +86,13 @@ fn ends<O: Os>(worker: &mut Worker<O>, flow: Flow, last: u64) -> bool {
     flow != Flow::Next || worker.iteration >= last || worker.is_over() || !O::BYTES && worker.keeps_step()
 }
 
+/// One transfer to its end, by a call or through a queue that takes no more than one.
 #[inline(always)]
-fn at_random<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
+fn at_random<O: Os, const WRITE: bool, const QUEUE: bool>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+) -> Flow {
     let Worker { hands, random, claims, os, buffers, .. } = &mut *worker;
     let asked = args.fixed;
     let Some(Hand { file, .. }) = hands.get_mut(usize::from(args.set)) else { return Flow::Next };
@@ -88,6 +105,11 @@ fn at_random<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args
     }
     // The block that the long way draws: x * blocks / 2^64, times the size of one.
     let offset = random.below(Purpose::Place, whole) & mask;
+    if QUEUE {
+        let (fd, len) = (file.fd, asked as u32);
+        file.moved::<WRITE>(Some(offset), asked);
+        return worker.transfer_one::<WRITE>(args, Queued { fd, offset, len, asked: len, checked: false });
+    }
     let result = call::<O, WRITE>(os, buffers, args.data, file.fd, Some(offset), asked as usize);
     if result != Ok(asked as usize) {
         return moved_less::<O, WRITE>(worker, args, Some(offset), (asked, asked), result);
@@ -97,7 +119,7 @@ fn at_random<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args
     Flow::Next
 }
 
-/// The same through a queue; goes on to as many iterations, up to `last`, as the queue has room for.
+/// Into a queue that takes several; goes on to as many iterations, up to `last`, as the queue has room for.
 #[inline(always)]
 fn queue_at_random<O: Os, const WRITE: bool>(
     worker: &mut Worker<O>,

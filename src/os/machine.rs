@@ -165,6 +165,8 @@ pub struct Transfer {
     pub slot: u32,
     /// Writes instead of reading.
     pub write: bool,
+    /// What a write holds.
+    pub data: Recipe,
 }
 
 /// The end of one queued transfer.
@@ -294,12 +296,13 @@ pub trait Os: Send + 'static {
     /// The memory of a slot that is not in flight; empty where the machine moves no bytes, or has
     /// no such slot.
     fn slot(&mut self, slot: u32) -> &mut [u8];
-    /// Puts a transfer into the batch, which [`Os::reap`] hands to the kernel. Never more than the
-    /// queue's depth, and never a slot twice.
-    fn queue(&mut self, transfer: Transfer, recipe: Recipe) -> Call<()>;
-    /// Hands the batch over, waits for at least `at_least` of the transfers in flight, and takes
-    /// all that have ended. An engine without a queue never has any.
-    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()>;
+    /// Hands these transfers over, waits until at least `at_least` of those in flight have ended,
+    /// and takes all that have. Never more in flight than the queue's depth, and no slot twice
+    /// (`EBUSY`, `EINVAL`). An engine without a queue never has any.
+    fn exchange(&mut self, batch: &[Transfer], at_least: u32, into: &mut Vec<Completion>) -> Call<()>;
+    /// One transfer from its beginning to its end, with nothing else in flight: what
+    /// [`Os::exchange`] does for a queue of depth 1, in less.
+    fn transfer_one(&mut self, transfer: Transfer) -> Call<usize>;
     /// What became of the queue so far.
     fn queue_state(&self) -> QueueState;
     /// The engine that further transfers go through, where the machine has several; [`PLAIN`] is

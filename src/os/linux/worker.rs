@@ -152,13 +152,13 @@ impl<E: Engine> Os for Linux<E> {
     }
 
     #[inline]
-    fn queue(&mut self, transfer: Transfer, _recipe: Recipe) -> Call<()> {
-        self.engine.queue(transfer)
+    fn exchange(&mut self, batch: &[Transfer], at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+        self.engine.exchange(batch, at_least, into)
     }
 
     #[inline]
-    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
-        self.engine.reap(at_least, into)
+    fn transfer_one(&mut self, transfer: Transfer) -> Call<usize> {
+        self.engine.transfer_one(transfer)
     }
 
     fn queue_state(&self) -> QueueState {

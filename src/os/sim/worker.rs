@@ -299,11 +299,10 @@ impl Os for Sim {
         &mut []
     }
 
-    fn queue(&mut self, transfer: Transfer, recipe: Recipe) -> Call<()> {
-        self.enqueue(transfer, recipe)
-    }
-
-    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+    fn exchange(&mut self, batch: &[Transfer], at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+        for transfer in batch {
+            self.enqueue(*transfer)?;
+        }
         // In the order of their ends; equal ends in the order of submission.
         self.in_flight.sort_by_key(|flight| flight.0);
         let wanted = (at_least as usize).min(self.in_flight.len());
@@ -313,6 +312,12 @@ impl Os for Sim {
         let ended = self.in_flight.partition_point(|flight| flight.0 <= self.clock);
         into.extend(self.in_flight.drain(..ended).map(|flight| flight.1));
         Ok(())
+    }
+
+    fn transfer_one(&mut self, transfer: Transfer) -> Call<usize> {
+        let mut ended = Vec::new();
+        self.exchange(&[transfer], 1, &mut ended)?;
+        ended.pop().map_or(Err(Errno(libc::EBUSY)), Completion::result)
     }
 
     fn queue_state(&self) -> QueueState {

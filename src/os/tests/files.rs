@@ -264,8 +264,8 @@ fn time<M: Os>(os: &mut M) {
     assert!(os.now() >= start + 1_000_000);
     os.sleep_until(0);
     let mut none = Vec::new();
-    assert_eq!(os.reap(0, &mut none), Ok(()));
-    assert_eq!(os.reap(1, &mut none), Ok(()), "nothing in flight, nothing to wait for");
+    assert_eq!(os.exchange(&[], 0, &mut none), Ok(()));
+    assert_eq!(os.exchange(&[], 1, &mut none), Ok(()), "nothing in flight, nothing to wait for");
     assert!(none.is_empty());
     assert!(os.capabilities().max_depth >= 1);
 }

@@ -70,13 +70,13 @@ impl Engine for Several {
     }
 
     #[inline]
-    fn queue(&mut self, transfer: Transfer) -> Call<()> {
-        self.current.queue(transfer)
+    fn exchange(&mut self, batch: &[Transfer], at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+        self.current.exchange(batch, at_least, into)
     }
 
     #[inline]
-    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
-        self.current.reap(at_least, into)
+    fn transfer_one(&mut self, transfer: Transfer) -> Call<usize> {
+        self.current.transfer_one(transfer)
     }
 
     /// Of all of them together.
