@@ -344,8 +344,11 @@ pub trait Os: Send + 'static {
     fn utimes(&mut self, dir: Fd, path: &CStr) -> Call<()>;
     /// Sets an extended attribute, new or not.
     fn set_xattr(&mut self, fd: Fd, name: &CStr, value: &[u8]) -> Call<()>;
-    /// Length of an extended attribute in bytes; `ENODATA` where there is none.
-    fn get_xattr(&mut self, fd: Fd, name: &CStr) -> Call<usize>;
+    /// Reads an extended attribute into `room` bytes and gives its length in bytes; `ENODATA` where
+    /// there is none, `ERANGE` where it is longer.
+    fn get_xattr(&mut self, fd: Fd, name: &CStr, room: usize) -> Call<usize>;
+    /// The same of a name: a symbolic link is not followed.
+    fn get_xattr_at(&mut self, dir: Fd, path: &CStr, name: &CStr, room: usize) -> Call<usize>;
     /// Waits for the lock (`F_SETLKW`).
     fn lock(&mut self, fd: Fd, kind: Lock, offset: u64, len: u64) -> Call<()>;
     /// Bytes of entries read from an open directory; 0 at its end.

@@ -207,6 +207,9 @@ fn beginning(text: &str, most: usize) -> String {
 /// The one difference a file system sees: a last symbolic link is not followed.
 fn followed(call: &Syscall) -> Syscall {
     let mut call = call.clone();
+    if call.name == "lgetxattr" {
+        call.name = "getxattr".into();
+    }
     if call.name == "newfstatat"
         && let Some(flags) = call.args.get_mut(3)
         && flags == "AT_SYMLINK_NOFOLLOW"
@@ -216,6 +219,45 @@ fn followed(call: &Syscall) -> Syscall {
     call
 }
 
+/// One whole second pass of dbench over a load, with more arguments before the number of clients.
+fn second_pass(dbench: &Path, strace: &Path, load: &Path, seconds: &[&str], more: &[&str]) -> Multiset {
+    let dir = scratch();
+    let work = dir.path().join("w");
+    std::fs::create_dir(&work).expect("the work directory is made");
+    let mut said = String::new();
+    for seconds in seconds {
+        let mut args = vec!["-t".as_ref(), seconds.as_ref(), "-D".as_ref(), work.as_os_str(), "-c".as_ref()];
+        args.push(load.as_os_str());
+        args.extend(more.iter().map(AsRef::<std::ffi::OsStr>::as_ref));
+        args.push("1".as_ref());
+        let trace = Run::new(dbench, args, dir.path()).trace(strace);
+        let passes = passes(&trace.calls, |call| call.name == "lseek" && call.paths.contains(&load.into()));
+        if let Some(pass) = passes.first() {
+            return Multiset::of(under(pass, &work));
+        }
+        said = trace.stdout;
+    }
+    panic!("no whole second pass: {said}")
+}
+
+/// Our second pass over the same load, brought to the same names.
+fn our_second_pass(strace: &Path, load: &Path, options: &str) -> Multiset {
+    let dir = scratch();
+    let file = dir.path().join("twice.yaml");
+    let text = twice(load).replace("data: zero}", &format!("data: zero, options: {{{options}}}}}"));
+    assert!(text.contains(options));
+    std::fs::write(&file, text).expect("the profile is written");
+    let trace = ours::trace(strace, dir.path(), file.to_str().expect("text"), &[], &[]);
+    let phases = trace.phases().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(phases.len(), 2);
+    let target = dir.path().join("t");
+    // Attributes of names are asked for through the descriptor of their directory.
+    let places = [target.as_path(), Path::new("/proc/thread-self/fd")];
+    let here = |call: &&&Syscall| call.paths.iter().any(|path| places.iter().any(|p| path.starts_with(p)));
+    let second: Vec<Syscall> = phases[1].1.iter().filter(here).map(|call| followed(call)).collect();
+    Multiset::of(second.iter())
+}
+
 #[test]
 fn a_beginning_of_the_load_side_by_side() {
     let test = "fidelity_dbench::a_beginning";
@@ -223,46 +265,79 @@ fn a_beginning_of_the_load_side_by_side() {
     let Ok(text) = std::fs::read_to_string(LOAD) else {
         return skip(test, "dbench's client.txt is not installed");
     };
-    let (theirs_in, ours_in) = (scratch(), scratch());
-    let (work, load) = (theirs_in.path().join("w"), theirs_in.path().join("load"));
-    std::fs::create_dir(&work).expect("the work directory is made");
+    let dir = scratch();
+    let load = dir.path().join("load");
     let lines = beginning(&text, 5000);
     assert!(lines.lines().count() > 4000, "{}", lines.lines().count());
     std::fs::write(&load, lines).expect("the load is written");
-    let traced = |seconds: &str| {
-        let args = [
-            "-t".as_ref(),
-            seconds.as_ref(),
-            "-D".as_ref(),
-            work.as_os_str(),
-            "-c".as_ref(),
-            load.as_os_str(),
-        ];
-        Run::new(&dbench, args.into_iter().chain(["1".as_ref()]), theirs_in.path()).trace(&strace)
-    };
-    let whole = |trace: &common::strace::Trace| {
-        !passes(&trace.calls, |call| call.name == "lseek" && call.paths.contains(&load)).is_empty()
-    };
     // Two passes take a few seconds, and longer where an fsync does.
-    let mut trace = traced("8");
-    for seconds in ["30", "120"] {
-        if !whole(&trace) {
-            trace = traced(seconds);
-        }
-    }
-    let theirs = passes(&trace.calls, |call| call.name == "lseek" && call.paths.contains(&load));
-    let theirs = theirs.first().unwrap_or_else(|| panic!("no whole second pass: {}", trace.stdout));
-    let theirs = Multiset::of(under(theirs, &work));
+    let theirs = second_pass(&dbench, &strace, &load, &["8", "30", "120"], &[]);
+    common::assert_same(&our_second_pass(&strace, &load, ""), &theirs);
+}
 
-    let file = ours_in.path().join("twice.yaml");
-    std::fs::write(&file, twice(&load)).expect("the profile is written");
-    let trace = ours::trace(&strace, ours_in.path(), file.to_str().expect("text"), &[], &[]);
-    let phases = trace.phases().unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(phases.len(), 2);
-    let target = ours_in.path().join("t");
-    let ours = phases[1].1.iter().filter(|call| call.paths.iter().any(|path| path.starts_with(&target)));
-    let second: Vec<Syscall> = ours.map(|call| followed(call)).collect();
-    common::assert_same(&Multiset::of(second.iter()), &theirs);
+/// Every kind of request, on files and on directories, as recorded and otherwise.
+const EVERY_KIND: &str = r#"Deltree "\clients\client1" NT_STATUS_OK
+Mkdir "\clients" NT_STATUS_OK
+NTCreateX "\clients\client1" 0x1 0x2 1 NT_STATUS_OK
+QUERY_FILE_INFORMATION 1 258 NT_STATUS_OK
+SET_FILE_INFORMATION 1 258 NT_STATUS_OK
+Close 1 NT_STATUS_OK
+NTCreateX "\clients\client1\a" 0x40 0x2 2 NT_STATUS_OK
+WriteX 2 0 65536 65536 NT_STATUS_OK
+ReadX 2 0 4096 4096 NT_STATUS_OK
+Flush 2 NT_STATUS_OK
+LockX 2 2147483538 1 NT_STATUS_OK
+UnlockX 2 2147483538 1 NT_STATUS_OK
+QUERY_FILE_INFORMATION 2 258 NT_STATUS_OK
+SET_FILE_INFORMATION 2 258 NT_STATUS_OK
+Close 2 NT_STATUS_OK
+NTCreateX "\clients\client1\missing" 0x40 0x1 3 NT_STATUS_OBJECT_NAME_NOT_FOUND
+NTCreateX "\clients\client1\a" 0x40 0x5 4 NT_STATUS_OK
+Close 4 NT_STATUS_OK
+NTCreateX "\clients\client1\a" 0x40 0x1 5 NT_STATUS_OBJECT_NAME_NOT_FOUND
+NTCreateX "\clients\client1" 0x40 0x1 6 NT_STATUS_OK
+QUERY_FILE_INFORMATION 6 258 NT_STATUS_OK
+SET_FILE_INFORMATION 6 258 NT_STATUS_OK
+Close 6 NT_STATUS_OK
+QUERY_PATH_INFORMATION "\clients\client1\a" 1004 NT_STATUS_OK
+QUERY_FS_INFORMATION 1 NT_STATUS_OK
+FIND_FIRST "\clients\client1\*" 260 1366 1 NT_STATUS_OK
+Rename "\clients\client1\a" "\clients\client1\b" NT_STATUS_OK
+NTCreateX "\clients\client1\kept" 0x40 0x2 7 NT_STATUS_OK
+Close 7 NT_STATUS_OK
+Unlink "\clients\client1\b" 0x6 NT_STATUS_OK
+Mkdir "\clients\client1\d" NT_STATUS_OK
+Rmdir "\clients\client1\d" NT_STATUS_OK
+"#;
+
+#[test]
+fn every_option_makes_the_calls_of_the_original() {
+    let test = "fidelity_dbench::every_option";
+    let Some([dbench, strace]) = need(test, ["dbench", "strace"]) else { return };
+    let dir = scratch();
+    let load = dir.path().join("load");
+    std::fs::write(&load, EVERY_KIND).expect("the load is written");
+    for (theirs, ours) in [
+        (None, ""),
+        (Some("-x"), "attributes: true"),
+        (Some("-s"), "sync_open: true"),
+        (Some("-S"), "sync_dirs: true"),
+        (Some("-F"), "sync_writes: true"),
+        (Some("--no-resolve"), "no_resolve: true"),
+    ] {
+        let more: Vec<&str> = theirs.into_iter().collect();
+        let original = second_pass(&dbench, &strace, &load, &["2", "8"], &more);
+        if theirs == Some("-x") {
+            let calls = ["getxattr", "fgetxattr", "fsetxattr"].map(|class| original.class(class));
+            if calls.contains(&0) {
+                skip(test, "this dbench, or the file system, has no extended attributes");
+                continue;
+            }
+        }
+        let seen = our_second_pass(&strace, &load, ours);
+        assert!(!original.is_empty());
+        assert!(seen.difference(&original).is_none(), "{ours}:\n{}", seen.difference(&original).unwrap());
+    }
 }
 
 #[test]

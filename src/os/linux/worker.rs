@@ -287,8 +287,14 @@ impl<E: Engine> Os for Linux<E> {
         calls::set_xattr(fd, name, value)
     }
 
-    fn get_xattr(&mut self, fd: Fd, name: &CStr) -> Call<usize> {
-        calls::get_xattr(fd, name, self.scratch(SCRATCH))
+    fn get_xattr(&mut self, fd: Fd, name: &CStr, room: usize) -> Call<usize> {
+        calls::get_xattr(fd, name, self.scratch(room))
+    }
+
+    fn get_xattr_at(&mut self, dir: Fd, path: &CStr, name: &CStr, room: usize) -> Call<usize> {
+        let resolver = self.context.resolver;
+        let into = self.scratch(room);
+        resolver.at_object(dir, path, |dir, last| calls::get_xattr_at(dir, last, name, into))
     }
 
     fn lock(&mut self, fd: Fd, kind: Lock, offset: u64, len: u64) -> Call<()> {

@@ -521,14 +521,21 @@ impl Os for Sim {
         })
     }
 
-    fn get_xattr(&mut self, fd: Fd, name: &CStr) -> Call<usize> {
+    fn get_xattr(&mut self, fd: Fd, name: &CStr, room: usize) -> Call<usize> {
         let detail = || Detail::Text(name.to_string_lossy().into_owned());
         self.call(Op::GetXattr, About::File(fd), detail, |sim| {
             let ino = sim.real(fd)?.ino;
             user_attribute(name)?;
-            let disk = sim.shared.disk();
-            let len = disk.xattrs.get(&ino).and_then(|own| own.get(name.to_bytes()));
-            len.copied().ok_or(Errno(libc::ENODATA))
+            sim.shared.disk().attribute(ino, name, room)
+        })
+    }
+
+    fn get_xattr_at(&mut self, dir: Fd, path: &CStr, name: &CStr, room: usize) -> Call<usize> {
+        let detail = || Detail::Text(name.to_string_lossy().into_owned());
+        self.at(Op::GetXattrAt, (dir, path), detail, |disk, dir| {
+            let ino = disk.object(dir, path)?;
+            user_attribute(name)?;
+            disk.attribute(ino, name, room)
         })
     }
 

@@ -107,6 +107,7 @@ impl Lower {
             sync_dirs: option(self, "sync_dirs"),
             sync_writes: option(self, "sync_writes"),
             no_resolve: option(self, "no_resolve"),
+            attributes: option(self, "attributes"),
         };
         let replay = ReplayPlan { stream, replace, options, pace: None, stats };
         args.detail = Detail::Replay(self.plan.replays.len() as u16);
