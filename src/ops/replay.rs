@@ -24,7 +24,11 @@ const OPTIONS: &[Field] = &[
     Field::new("sync_dirs", Kind::Bool, "the directory is made durable after each removal and rename"),
     Field::new("sync_writes", Kind::Bool, "the file is made durable after each write"),
     Field::new("no_resolve", Kind::Bool, "a name that is not found is not looked for in its whole directory"),
-    Field::new("attributes", Kind::Bool, "a file server's own facts are kept with each file as its attribute user.DosAttrib"),
+    Field::new(
+        "attributes",
+        Kind::Bool,
+        "a file server's own facts are kept with each file as its attribute user.DosAttrib",
+    ),
 ];
 
 family! {
@@ -209,7 +213,8 @@ impl<O: Os> Pass<'_, O> {
             _ => entry.a,
         };
         let path = String::from_utf8_lossy(&self.full(path)).into_owned();
-        let words = format!("line {} of the load, {} {path}, {unexpected}", stream.line(number), entry.kind.key());
+        let words =
+            format!("line {} of the load, {} {path}, {unexpected}", stream.line(number), entry.kind.key());
         self.worker.unexpected = Some((self.worker.now, words.into()));
     }
 
@@ -262,9 +267,8 @@ impl<O: Os> Pass<'_, O> {
             }),
             Request::Fsync => self.on_handle(entry, "fsync", |pass, handle| pass.worker.os.fsync(handle.fd)),
             Request::QueryFile => {
-                let asked = self.on_handle(entry, "fstat", |pass, handle| {
-                    pass.worker.os.fstat(handle.fd).map(|_| ())
-                })?;
+                let asked = self
+                    .on_handle(entry, "fstat", |pass, handle| pass.worker.os.fstat(handle.fd).map(|_| ()))?;
                 self.on_handle(entry, "fgetxattr", |pass, handle| pass.read_facts(handle.fd))?;
                 Ok(asked)
             }

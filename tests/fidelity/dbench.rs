@@ -308,6 +308,10 @@ Close 7 NT_STATUS_OK
 Unlink "\clients\client1\b" 0x6 NT_STATUS_OK
 Mkdir "\clients\client1\d" NT_STATUS_OK
 Rmdir "\clients\client1\d" NT_STATUS_OK
+NTCreateX "\clients\client1\sub" 0x1 0x2 8 NT_STATUS_OK
+Close 8 NT_STATUS_OK
+NTCreateX "\clients\client1\sub\f" 0x40 0x2 9 NT_STATUS_OK
+Close 9 NT_STATUS_OK
 "#;
 
 #[test]
@@ -370,12 +374,100 @@ fn other_clients_have_their_own_directories_and_failures_end_the_row() {
     // A name in another case is found; a file that is not there cannot be deleted, and that is told.
     assert_eq!((count("read", |s| s.ops), count("read", |s| s.errors)), (6, 0));
     assert_eq!((count("unlink", |s| s.ops), count("unlink", |s| s.errors)), (6, 6));
+    let told = run.unexpected.clone().expect("it is told");
+    let (place, rest) = told.split_once(", was").expect("it says what came");
+    assert!(
+        place.starts_with("line 11 of the load, unlink clients/client") && place.ends_with("/b"),
+        "{told}"
+    );
+    assert!(rest.starts_with(" recorded as a success and failed: ENOENT"), "{told}");
 
     let full = Options { space: 1 << 13, ..names };
     let (run, _) = common::pipeline::simulate(plan, full, StreamKey::default());
     let (_, fault) = run.fault.expect("the disk is full");
     assert_eq!(fault.errno.map(|errno| errno.0), Some(libc::ENOSPC));
     assert!(fault.path.starts_with("clients/client") && fault.path.ends_with("/a"), "{}", fault.path);
+}
+
+/// What the first request that ended otherwise than recorded is told as, on the simulation.
+fn told(load: &str) -> Option<String> {
+    let dir = scratch();
+    let file = dir.path().join("load");
+    std::fs::write(&file, load).expect("the load is written");
+    let planned = plans("t.yaml", &twice(&file), &[]).unwrap();
+    let names = Options { names: true, ..Options::default() };
+    let (run, _) = common::pipeline::simulate(&planned[0].1, names, StreamKey::default());
+    assert_eq!(run.fault, None);
+    run.unexpected
+}
+
+#[test]
+fn the_first_request_that_ends_otherwise_is_told_with_its_line() {
+    let open = "NTCreateX \"\\a\" 0x40 0x2 1 0x0\n";
+    let close = "Close 1 0x0\n";
+    assert_eq!(told(&format!("{open}WriteX 1 0 10 10 0x0\nReadX 1 0 10 10 0x0\n{close}")), None);
+    for (load, expected) in [
+        (
+            format!("{open}\n# short\nReadX 1 0 10 10 0x0\n{close}"),
+            "line 4 of the load, read a, was recorded with 10 bytes and moved 0",
+        ),
+        (
+            format!("{open}{close}{}", open.replace("0x0\n", "0xC0000034\n")),
+            "line 3 of the load, open a, was recorded as a failure and succeeded",
+        ),
+        (
+            format!("NTCreateX \"\\a\" 0x40 0x1 1 0x0\nFlush 1 0x0\n{close}"),
+            "line 1 of the load, open a, was recorded as a success and failed: ENOENT (no such file or directory)",
+        ),
+        (
+            "Rename \"\\x\" \"\\y\" 0x0\n".to_string(),
+            "line 1 of the load, rename x, was recorded as a success and failed: ENOENT (no such file or directory)",
+        ),
+    ] {
+        assert_eq!(told(&load).as_deref(), Some(format!("{expected} (worker 0)").as_str()), "{load}");
+    }
+}
+
+/// Ten virtual seconds of one pass a second, as its rate or as its recorded times have it.
+#[test]
+fn a_rate_holds_request_by_request_and_recorded_times_hold_without_one() {
+    let dir = scratch();
+    let load = dir.path().join("load");
+    let mut text =
+        "NTCreateX \"\\client1\" 0x1 0x2 1 0x0\nClose 1 0x0\nNTCreateX \"\\client1\\a\" 0x40 0x5 1 0x0\n"
+            .to_string();
+    for at in 0..16 {
+        text += &format!("WriteX 1 {} 65536 65536 0x0\n", at * 65536);
+    }
+    text += "2.0 Flush 1 0x0\nClose 1 0x0\n";
+    std::fs::write(&load, text).expect("the load is written");
+    let run = |rate: &str| {
+        let body = format!(
+            "workers: 2\nfiles: {{tree: {{dir: .}}}}\nphases:\n  - {{phase: run, for: 10s, {rate} steps: [{{replay: \"{}\", \
+             format: loadfile, in: tree, replace: {{client1: \"client{{worker}}\"}}, data: zero}}]}}\n",
+            load.display()
+        );
+        let planned = plans("t.yaml", &profile(&body), &[]).unwrap_or_else(|e| panic!("{e}"));
+        let plan = &planned[0].1;
+        let (run, _) = common::pipeline::simulate(plan, Options::default(), StreamKey::default());
+        assert_eq!((run.fault.as_ref(), run.unexpected.as_ref()), (None, None));
+        (plan.clone(), run)
+    };
+    for debt in ["", ", debt: false"] {
+        let (plan, run) = run(&format!("rate: {{bytes: 1MiB{debt}}},"));
+        // Two workers with a rate each; one write more where the time ends.
+        let bytes = total(&plan, &run, "run", "write", |s| s.bytes);
+        assert!((20 << 20..=(20 << 20) + 4 * 65536).contains(&bytes), "{bytes} with{debt}");
+        // From one write to the next, not all of a pass at once: every second has its share.
+        let seconds = ioscore::run::numbers::seconds(&plan, &run);
+        let shares: Vec<u64> = seconds[0].bytes.iter().take(9).copied().collect();
+        assert_eq!(shares.len(), 9);
+        assert!(shares.iter().all(|b| b.abs_diff(2 << 20) <= 4 * 65536), "{shares:?}");
+    }
+    // Two seconds a pass, in which everything is written at its beginning.
+    let (plan, run) = run("");
+    let flushes = total(&plan, &run, "run", "fsync", |s| s.ops);
+    assert!((8..=10).contains(&flushes), "{flushes}");
 }
 
 #[test]

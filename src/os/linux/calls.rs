@@ -237,8 +237,7 @@ pub fn get_xattr_at(dir: Fd, file: &CStr, name: &CStr, into: &mut [u8]) -> Call<
     const LONGEST: usize = 320;
     let mut path = [0; LONGEST];
     let mut rest = &mut path[..LONGEST - 1];
-    let written =
-        write!(rest, "/proc/thread-self/fd/{dir}/").and_then(|()| rest.write_all(file.to_bytes()));
+    let written = write!(rest, "/proc/thread-self/fd/{dir}/").and_then(|()| rest.write_all(file.to_bytes()));
     let path = written.ok().and_then(|()| CStr::from_bytes_until_nul(&path).ok());
     let path = path.ok_or(Errno(libc::ENAMETOOLONG))?;
     let (at, len) = (into.as_mut_ptr(), into.len());
