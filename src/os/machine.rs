@@ -167,6 +167,9 @@ pub struct Transfer {
     pub write: bool,
 }
 
+/// Asked now and then by a call that may take long: whether it has to give up.
+pub type Stopping = std::sync::Arc<dyn Fn() -> bool + Send + Sync>;
+
 /// The end of one queued transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
@@ -361,10 +364,17 @@ pub trait Os: Send + 'static {
 
     // --- databases ------------------------------------------------------------------------
     /// Opens the database `path`, made where it is not there, with these settings in this order.
-    /// What it returns is only for the other two.
-    fn db_open(&mut self, dir: Fd, path: &CStr, pragmas: &[(String, String)]) -> SqlCall<Fd>;
-    /// Performs one statement to its end.
-    fn db_exec(&mut self, db: Fd, statement: &str) -> SqlCall<()>;
+    /// What it returns is only for the other two. Statements give up where `stopping` says so.
+    fn db_open(
+        &mut self,
+        dir: Fd,
+        path: &CStr,
+        pragmas: &[(String, String)],
+        stopping: Stopping,
+    ) -> SqlCall<Fd>;
+    /// Performs one statement to its end, or until `deadline`: one that takes longer, or is to stop,
+    /// is undone and ends with the code [`INTERRUPT`](crate::os::sql_error::INTERRUPT).
+    fn db_exec(&mut self, db: Fd, statement: &str, deadline: Nanos) -> SqlCall<()>;
     /// Ends a connection.
     fn db_close(&mut self, db: Fd) -> SqlCall<()>;
 

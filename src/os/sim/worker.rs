@@ -11,7 +11,7 @@ use super::trace::{Detail, Event, Shown, shown};
 use super::transfer::{Open, Span};
 use crate::os::machine::{
     Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Kind, Lock, Nanos, Os, QueueState, Recipe,
-    Space, Stat, Transfer, Whence,
+    Space, Stat, Stopping, Transfer, Whence,
 };
 use crate::os::sql_error::{CANTOPEN, FULL, IOERR, SqlCall, SqlError};
 use std::ffi::{CStr, CString};
@@ -575,7 +575,7 @@ impl Os for Sim {
         )
     }
 
-    fn db_open(&mut self, dir: Fd, path: &CStr, pragmas: &[(String, String)]) -> SqlCall<Fd> {
+    fn db_open(&mut self, dir: Fd, path: &CStr, pragmas: &[(String, String)], _: Stopping) -> SqlCall<Fd> {
         let settings: Vec<String> = pragmas.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let name = if self.tracing { self.name(About::Path(dir, path)).into() } else { Box::default() };
         let about = About::Path(dir, path);
@@ -593,7 +593,7 @@ impl Os for Sim {
         opened.map_err(|errno| failed(CANTOPEN, errno))
     }
 
-    fn db_exec(&mut self, db: Fd, statement: &str) -> SqlCall<()> {
+    fn db_exec(&mut self, db: Fd, statement: &str, _: Nanos) -> SqlCall<()> {
         let detail = || Detail::Text(statement.to_string());
         let done = self.call(Op::Sql, About::File(db), detail, |sim| sim.real(db).map(|_| ()));
         // What SQLite makes of a disk without room, and of everything else.
