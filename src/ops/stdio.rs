@@ -5,11 +5,8 @@ use crate::os::{Call, Errno, Os, Whence};
 use crate::plan::instr::{Args, SetId};
 use crate::vm::claims::ClaimUnit;
 use crate::vm::fault::Flow;
+use crate::vm::stdio::buffer;
 use crate::vm::worker::Worker;
-
-/// The buffer of the common C library (`BUFSIZ`): the file's preferred block is taken only where it is
-/// smaller.
-const BUFFER: u32 = 8192;
 
 /// Largest block a plan makes room for.
 pub const LARGEST_BLOCK: u64 = 1 << 20;
@@ -35,10 +32,9 @@ fn block<O: Os>(worker: &mut Worker<O>, set: SetId) -> Call<u64> {
     if file.stdio_block != 0 {
         return Ok(u64::from(file.stdio_block));
     }
-    let stat = worker.os.fstat(file.fd)?;
-    let block = if stat.block == 0 { BUFFER } else { stat.block.min(BUFFER) };
-    worker.hands[usize::from(set)].file.stdio_block = block;
-    Ok(u64::from(block))
+    let block = buffer(&worker.os.fstat(file.fd)?);
+    worker.hands[usize::from(set)].file.stdio_block = block as u32;
+    Ok(block)
 }
 
 fn write<O: Os>(worker: &mut Worker<O>, args: &Args, len: u64) -> Flow {

@@ -457,6 +457,31 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_round_together_share_what_is_left() {
+        // Four numbers between each two points, all four times at the same places: those of a place
+        // round up at the same exponent, so that no exponent gives the sums between.
+        let points = &[(0.0, 16), (0.25, 20), (0.5, 24), (0.75, 28), (1.0, 32)];
+        let of = |total| sample(points, 16, total);
+        // All as low as the points let them be, and all as high.
+        let (least, most) = (4 * (16 + 20 + 24 + 28) + 4, 4 * (20 + 24 + 28 + 32) - 4);
+        let mut handed_out = 0;
+        for total in least..=most {
+            let numbers = of(total).unwrap();
+            assert_eq!((numbers.len(), numbers.iter().sum::<u64>()), (16, total));
+            assert_eq!((numbers[0], numbers[15]), (16, 32), "the ends keep their values");
+            for (at, number) in numbers.iter().enumerate() {
+                let below = 16 + at as u64 / 4 * 4;
+                assert!((below..=below + 4).contains(number), "{total}: {numbers:?}");
+            }
+            // The first and the last of a place differ by what lies between their points, unless they
+            // were given different shares of what was left.
+            handed_out += usize::from((1..3).any(|at| numbers[at + 12] - numbers[at] != 12));
+        }
+        assert!(handed_out >= 20, "{handed_out} of {}", most - least + 1);
+        assert!(of(least - 1).is_err() && of(most + 1).is_err());
+    }
+
+    #[test]
     fn facts_that_do_not_fit_together_are_told() {
         let facts = Facts {
             name: "a",

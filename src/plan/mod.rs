@@ -10,6 +10,8 @@ pub mod listing;
 pub mod lower;
 pub mod moments;
 pub mod needs;
+mod needs_process;
+mod needs_text;
 pub mod preflight;
 pub mod reading;
 pub mod sets;

@@ -1,4 +1,6 @@
 use super::*;
+use crate::os::Recipe;
+use crate::plan::needs_process::{OWN_DESCRIPTORS, PAGE, STATISTIC};
 use crate::plan::sketch::{Sketch, rich, uniform};
 
 const SECOND: u64 = 1_000_000_000;
@@ -149,6 +151,48 @@ fn schedules_repeat_phases() {
     let n = needs(&s.plan);
     assert_eq!(n.written, Some(7000));
     assert_eq!((n.bytes.peak, n.inodes.peak), (Some(1000), Some(11)));
+}
+
+/// Writes a list of one file into a new tree, or into one that is there.
+fn write_tree(s: &mut Sketch, set: SetId, dataset: u16, chosen: bool) {
+    s.op("write_tree", set, |a| {
+        a.moves = Moves::Writes;
+        a.detail = Detail::Tree(TreeStep { dataset, chosen, ..TreeStep::default() });
+    });
+}
+
+#[test]
+fn trees_count_with_every_list_that_is_written_into_them() {
+    let mut s = Sketch::new(1);
+    let set = s.set("trees", 0, Draw::Const(0), |_| {});
+    for (name, size) in [("clean", 1000), ("objects", 300)] {
+        let mut list = Dataset::new(name, ListOrder::AsIs);
+        list.add_file(0, "a", size);
+        s.plan.datasets.push(list.into());
+    }
+    s.repeat(10, |s| write_tree(s, set, 0, false));
+    s.phase("create");
+    s.each(EachPlan { set, order: Order::Slot, limit: u64::MAX }, |s| write_tree(s, set, 1, true));
+    s.phase("compile");
+    let n = needs(&s.plan);
+    assert_eq!((n.written, n.bytes.peak), (Some(10 * 1300), Some(10 * 1300)));
+    // Twice as many trees in two rounds, and of the second round at most as many are compiled.
+    let body = std::mem::take(&mut s.plan.schedule);
+    s.plan.schedule = vec![Schedule::Loop { until: Until::Times(2), body }];
+    let n = needs(&s.plan);
+    assert_eq!((n.written, n.bytes.peak), (Some(20 * 1000 + 2 * 20 * 300), Some(20 * 1000 + 2 * 20 * 300)));
+    // Drawn: on average so much, and at most nobody knows.
+    let mut s = Sketch::new(1);
+    let set = s.set("trees", 0, Draw::Const(0), |_| {});
+    let mut list = Dataset::new("patch", ListOrder::AsIs);
+    list.add_file(0, "a", 400);
+    s.plan.datasets.push(list.into());
+    s.repeat(100, |s| {
+        s.mix(&[(1, &|s| write_tree(s, set, 0, false)), (3, &|s| s.op("stat_tree", set, |_| {}))]);
+    });
+    s.phase("age");
+    let n = needs(&s.plan);
+    assert_eq!((n.written, n.bytes.peak), (Some(25 * 400), None));
 }
 
 #[test]

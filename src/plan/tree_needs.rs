@@ -16,17 +16,35 @@ pub struct Grown {
 pub fn grown(plan: &Plan) -> Grown {
     let mut grown = Grown::default();
     let mut trees = vec![0.0; plan.sets.len()];
-    for phase in &plan.phases {
-        for group in &phase.groups {
-            let workers = f64::from(group.workers.1.saturating_sub(group.workers.0));
-            program(plan, &group.code, workers, &mut trees, &mut grown);
-        }
-    }
+    schedule(plan, &plan.schedule, 1.0, &mut trees, &mut grown);
     grown
 }
 
-fn program(plan: &Plan, code: &[Instr], workers: f64, trees: &mut [f64], grown: &mut Grown) {
-    let mut times = vec![workers];
+fn schedule(plan: &Plan, entries: &[Schedule], rounds: f64, trees: &mut [f64], grown: &mut Grown) {
+    for entry in entries {
+        match entry {
+            Schedule::Phase(id) => {
+                let groups = plan.phases.get(usize::from(*id)).map_or(&[][..], |phase| &phase.groups);
+                for group in groups {
+                    let workers = f64::from(group.workers.1.saturating_sub(group.workers.0));
+                    program(plan, &group.code, workers * rounds, trees, grown);
+                }
+            }
+            // Every round has as many trees as all together make.
+            Schedule::Loop { until, body } => {
+                let rounds = match until {
+                    Until::Times(n) => rounds * *n as f64,
+                    _ => f64::INFINITY,
+                };
+                schedule(plan, body, rounds, trees, grown);
+            }
+        }
+    }
+}
+
+/// What one program comes to that is performed so often.
+fn program(plan: &Plan, code: &[Instr], often: f64, trees: &mut [f64], grown: &mut Grown) {
+    let mut times = vec![often];
     for instr in code {
         let now = times.last().copied().unwrap_or(1.0);
         match instr {
@@ -35,11 +53,12 @@ fn program(plan: &Plan, code: &[Instr], workers: f64, trees: &mut [f64], grown: 
                     Some(Until::Times(n)) => n as f64,
                     _ => f64::INFINITY,
                 };
-                times.push(now * rounds);
+                times.push(super::level::times(now, rounds));
             }
             Instr::EachStart { id, .. } => {
                 let set = plan.eaches.get(usize::from(*id)).map_or(0, |each| usize::from(each.set));
-                times.push(now * trees.get(set).copied().unwrap_or(0.0));
+                let trees = trees.get(set).copied().unwrap_or(0.0);
+                times.push(super::level::times(now, trees));
             }
             Instr::LoopEnd { .. } | Instr::EachNext { .. } if times.len() > 1 => {
                 times.pop();

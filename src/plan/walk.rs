@@ -19,6 +19,8 @@ pub struct Moved {
     pub most: f64,
     /// Bytes files grow at their ends, at most, however they were opened.
     pub appended: f64,
+    /// Trees that are made, on average.
+    pub trees: f64,
 }
 
 /// What a piece of program does.
@@ -53,6 +55,7 @@ impl Totals {
             to.written += times(from.written, mean);
             to.most += times(from.most, most);
             to.appended += times(from.appended, most);
+            to.trees += times(from.trees, mean);
         }
         self.ops += times(other.ops, mean);
         self.transfers += times(other.transfers, mean);
@@ -114,6 +117,8 @@ pub struct Walk<'a> {
     plan: &'a Plan,
     verbs: Vec<&'static str>,
     sizes: Vec<FileSizes>,
+    /// How many trees there are of each set.
+    trees: Vec<f64>,
 }
 
 impl<'a> Walk<'a> {
@@ -121,7 +126,13 @@ impl<'a> Walk<'a> {
     pub fn new(plan: &'a Plan) -> Walk<'a> {
         let verbs = crate::ops::rows().map(|row| row.verb.name).collect();
         let sizes = plan.sets.iter().map(|set| moments::file_sizes(set, &plan.tables)).collect();
-        Walk { plan, verbs, sizes }
+        Walk { plan, verbs, sizes, trees: vec![0.0; plan.sets.len()] }
+    }
+
+    /// Takes as many trees of each set for granted as these totals make: what is done to each of them
+    /// counts so often.
+    pub fn trees(&mut self, totals: &Totals) {
+        self.trees = totals.sets.iter().map(|set| set.trees).collect();
     }
 
     /// The verb of an operation; empty for one that is not in the table.
@@ -311,7 +322,11 @@ impl<'a> Walk<'a> {
             self.ops(&g.code).any(|(verb, args, _)| args.set == each.set && matches!(verb, "create" | "link"))
         });
         let limit = if each.limit == u64::MAX { f64::INFINITY } else { each.limit as f64 };
-        let present = if grows { set.slots.map_or(f64::INFINITY, |n| n as f64) } else { set.count as f64 };
+        let trees = self.trees.get(usize::from(each.set)).copied().unwrap_or(0.0);
+        let present = match grows {
+            true => set.slots.map_or(f64::INFINITY, |n| n as f64),
+            false => set.count as f64 + trees,
+        };
         limit.min(present)
     }
 
@@ -347,6 +362,12 @@ impl<'a> Walk<'a> {
             "remove_all" if falls => {
                 let down = args.limit.map_or(f64::INFINITY, |n| n as f64);
                 apply(&mut levels.members[set], Level::down(down));
+            }
+            "write_tree" => {
+                let Detail::Tree(step) = args.detail else { return };
+                let Some(list) = self.plan.datasets.get(usize::from(step.dataset)) else { return };
+                totals.sets[set].written += times(often, list.bytes() as f64);
+                totals.sets[set].trees += if step.chosen { 0.0 } else { often };
             }
             "sql" | "sql_file" => {
                 // SQLite knows how much it writes; nobody else does.

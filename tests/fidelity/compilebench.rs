@@ -164,6 +164,8 @@ fn what_the_trees_take_is_known_before_they_are_written() {
     assert_eq!(needs.bytes.peak, Some(2 * (233_176_153 + 713_696_760)));
     let names = needs.inodes.peak.unwrap();
     assert!((2 * 26_053..2 * 26_500).contains(&names), "{names}");
+    // Everything is written once: two trees created, and each of them compiled.
+    assert_eq!(needs.written, Some(2 * (233_176_153 + 713_696_760)));
 }
 
 #[test]

@@ -11,6 +11,9 @@ use crate::os::path::{self, NAME_MAX, PATH_MAX};
 use std::ffi::CStr;
 
 const BENEATH: u64 = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS;
+/// For a bare name: without `..` and symbolic links it leads nowhere but into its directory, so the
+/// kernel need not find out afterwards, which takes it a tenth of an open.
+const BARE: u64 = libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS;
 const PARENT: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
 
 /// How paths are resolved.
@@ -52,7 +55,10 @@ impl Resolver {
     pub fn open(self, dir: Fd, path: &CStr, flags: i32, mode: u32) -> Call<Fd> {
         let bare = path::is_bare(path)?;
         match self {
-            Resolver::Kernel => calls::openat2(dir, path, flags | libc::O_CLOEXEC, mode, BENEATH),
+            Resolver::Kernel => {
+                let resolve = if bare { BARE } else { BENEATH };
+                calls::openat2(dir, path, flags | libc::O_CLOEXEC, mode, resolve)
+            }
             // Older kernels made a file and then complained that it was no directory.
             Resolver::Walk
                 if flags & (libc::O_CREAT | libc::O_DIRECTORY) == libc::O_CREAT | libc::O_DIRECTORY =>

@@ -1,5 +1,6 @@
 //! The simulation: a file system in memory, a virtual clock, scripted faults.
 
+mod calls;
 pub(crate) mod content;
 pub mod disk;
 pub(crate) mod files;
