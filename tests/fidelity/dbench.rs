@@ -244,8 +244,8 @@ fn a_beginning_of_the_load_side_by_side() {
         !passes(&trace.calls, |call| call.name == "lseek" && call.paths.contains(&load)).is_empty()
     };
     // Two passes take a few seconds, and longer where an fsync does.
-    let mut trace = traced("8");
-    for seconds in ["30", "120"] {
+    let mut trace = traced("4");
+    for seconds in ["12", "40", "120"] {
         if !whole(&trace) {
             trace = traced(seconds);
         }

@@ -218,7 +218,7 @@ fn the_calls_of_every_mode() {
             );
             let what = format!("{journal}, {synchronous}, on {place}");
             let mut per_insert = BTreeMap::new();
-            for count in [50, 10] {
+            for count in [30, 10] {
                 let scripts = [format!("{set}{CREATE}"), format!("{set}{}", inserts(count))];
                 let theirs = theirs(&sqlite3, &strace, &a, &scripts);
                 let number = count.to_string();
@@ -241,7 +241,7 @@ fn the_calls_of_every_mode() {
             let each = |class: &str| {
                 per_insert.get(class).map_or(0, |n: &Vec<u64>| {
                     let less = n.get(1).copied().unwrap_or(0);
-                    (n[0] - less) / 40
+                    (n[0] - less) / 20
                 })
             };
             assert_eq!((each("fdatasync"), each("unlink"), each("fsync")), (*syncs, *unlinks, 0), "{what}");
