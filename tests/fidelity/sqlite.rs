@@ -38,7 +38,7 @@ fn step(call: &Syscall) -> String {
 
 /// What may differ, at most so many for each opening of the database, and why. Nothing here
 /// happens once for each insert.
-const TOLERATED: &[(&str, u64, &str)] = &[
+pub const TOLERATED: &[(&str, u64, &str)] = &[
     ("lstat", 16, "each part of the path is looked at, and ours has more of them"),
     ("readlink", 2, "we ask for the path of the run directory, before and after"),
     ("stat", 3, "the shell looks whether the file is there; versions check it at other times"),
@@ -203,6 +203,9 @@ const MODES: &[(&str, &str, u64, u64)] = &[
     ("wal", "full", 1, 0),
     ("wal", "normal", 0, 0),
 ];
+
+/// How many there are, for the page.
+pub const NUMBER: usize = MODES.len();
 
 #[test]
 fn the_calls_of_every_mode() {
