@@ -33,6 +33,10 @@ pub struct Line<'a> {
 }
 
 impl Line<'_> {
+    fn is(&self, row: &Row, kind: &str) -> bool {
+        (self.row.tool, self.row.work, self.kind) == (row.tool, row.work, kind)
+    }
+
     /// From the file system's name on, without the outer bars.
     pub fn cells(&self) -> String {
         let (kind, when) = (self.kind, &self.when);
@@ -75,7 +79,7 @@ pub fn markdown(lines: &[Line], before: Option<&Figures>) -> String {
     let mut tool = "";
     for row in ROWS {
         let cells = |kind: &&str| {
-            let measured = lines.iter().find(|line| std::ptr::eq(line.row, row) && line.kind == *kind);
+            let measured = lines.iter().find(|line| line.is(row, kind));
             let earlier = |before: &Figures| {
                 let key = (row.tool.to_owned(), row.work.to_owned(), (*kind).to_owned());
                 before.get(&key).cloned().unwrap_or_else(|| format!("{kind} | {NOT_MEASURED} | | | |"))

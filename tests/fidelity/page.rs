@@ -2,7 +2,7 @@
 //! nothing that the benchmark measures.
 
 use crate::common::places::KINDS;
-use crate::report::{NOT_MEASURED, figures, parts};
+use crate::report::{Line, NOT_MEASURED, Outcome, figures, markdown, parts};
 use crate::rows::ROWS;
 use crate::{dbench, dd, fio, fs_mark, sqlite};
 
@@ -92,4 +92,26 @@ fn the_numbers_of_the_page_are_those_of_the_tests() {
         let name = class.split(' ').next().unwrap_or_default();
         assert!(line.contains(&format!("`{name}` {most}")), "`{name}` {most} is not in: {line}");
     }
+}
+
+#[test]
+fn what_failed_is_told_and_what_was_not_measured_stays_or_says_so() {
+    let failed = |why: &str| Outcome::Failed(why.into());
+    let line = |at: usize, outcome| Line {
+        row: &ROWS[at],
+        kind: "zfs",
+        outcome,
+        when: "9, 2026-01-02, 0.50".into(),
+    };
+    let key =
+        |at: usize, kind: &str| (ROWS[at].tool.to_string(), ROWS[at].work.to_string(), kind.to_string());
+    let first = figures(&markdown(&[line(2, failed("it | broke\nand more"))], None));
+    assert_eq!(first.len(), 1, "only what was measured: {first:?}");
+    assert_eq!(first[&key(2, "zfs")], "zfs | failed: it / broke | | | | 9, 2026-01-02, 0.50");
+
+    let whole = figures(&markdown(&[line(0, Outcome::NotHad("no daemon".into()))], Some(&first)));
+    assert_eq!(whole.len(), ROWS.len() * KINDS.len());
+    assert_eq!(whole[&key(2, "zfs")], first[&key(2, "zfs")], "it stays");
+    assert_eq!(whole[&key(0, "zfs")], "zfs | not to be had: no daemon | | | | 9, 2026-01-02, 0.50");
+    assert_eq!(whole[&key(0, "xfs")], "xfs | not measured | | | |");
 }
