@@ -56,13 +56,13 @@ fn main() -> ExitCode {
             lines.push(line);
         }
     }
-    println!("{}", report::markdown(&lines, None));
     if let Some(page) = std::env::var_os("IOSCORE_FIDELITY_PAGE")
         && let Err(why) = report::put_into(Path::new(&page), &lines)
     {
         eprintln!("{why}");
         failed = true;
     }
+    println!("{}", report::markdown(&lines, None));
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 

@@ -34,7 +34,7 @@ pub enum Rate {
     Copied(&'static str),
     /// The amount over our metric in seconds, and over the wall time of the original.
     Seconds(&'static str),
-    /// One over the wall time of either, for originals whose own clock is too coarse.
+    /// The amount over the wall time of either, for originals whose own clock is too coarse.
     Whole,
 }
 
@@ -62,12 +62,12 @@ pub const ROWS: &[Row] = &[
     Row {
         tool: "postmark",
         package: "postmark",
-        work: "transactions, sizes as published",
+        work: "the whole program, sizes as published",
         ours: "postmark --set transactions={n}",
         theirs: "postmark {aside}/config",
         amount: [4000, 2000],
         rate: Rate::Whole,
-        unit: "runs/s",
+        unit: "transactions/s",
     },
     Row {
         tool: "dd",
@@ -140,7 +140,7 @@ impl Rate {
             Self::Terse(metric, _) | Self::Copied(metric) => value(Some(metric)),
             Self::Seconds(metric) => Ok(amount as f64 / value(Some(metric))?),
             // A program that did nothing would be fast.
-            Self::Whole => value(None).map(|_| 1.0 / seconds),
+            Self::Whole => value(None).map(|_| amount as f64 / seconds),
         }
     }
 
@@ -151,8 +151,7 @@ impl Rate {
             Self::Word(_, word, unit) => Ok(said(text, word)? * unit),
             Self::Terse(_, field) => terse(text, *field),
             Self::Copied(_) => copied(text).ok_or_else(|| format!("no bytes and seconds in:\n{text}")),
-            Self::Seconds(_) => Ok(amount as f64 / seconds),
-            Self::Whole => Ok(1.0 / seconds),
+            Self::Seconds(_) | Self::Whole => Ok(amount as f64 / seconds),
         }
     }
 }
