@@ -7,6 +7,7 @@ use crate::os::Os;
 use crate::plan::instr::*;
 use crate::vm::fault::Flow;
 use crate::vm::hand::Hand;
+use crate::vm::queue::Queued;
 use crate::vm::random::Purpose;
 use crate::vm::worker::Worker;
 
@@ -24,36 +25,44 @@ pub fn special<O: Os>(verb: &str, plan: &Plan, args: &Args) -> Option<(Exec<O>, 
     let queue = plan.engine_of(args).has_queue();
     match verb {
         _ if !fixed || !plain || args.at != At::Random => None,
-        "read" if queue => Some((one::<O, false, true>, many::<O, false, true>)),
-        "write" if queue => Some((one::<O, true, true>, many::<O, true, true>)),
-        "read" => Some((one::<O, false, false>, many::<O, false, false>)),
-        "write" => Some((one::<O, true, false>, many::<O, true, false>)),
+        "read" if queue => Some((one_queued::<O, false>, many_queued::<O, false>)),
+        "write" if queue => Some((one_queued::<O, true>, many_queued::<O, true>)),
+        "read" => Some((one::<O, false>, many::<O, false>)),
+        "write" => Some((one::<O, true>, many::<O, true>)),
         _ => None,
     }
 }
 
-fn one<O: Os, const WRITE: bool, const QUEUE: bool>(
-    worker: &mut Worker<O>,
-    plan: &Plan,
-    args: &Args,
-) -> Flow {
-    at_random::<O, WRITE, QUEUE>(worker, plan, args)
+fn one<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
+    at_random::<O, WRITE>(worker, plan, args)
 }
 
 /// Goes on to the iteration `last` while nothing else is to be looked at.
-fn many<O: Os, const WRITE: bool, const QUEUE: bool>(
+fn many<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args, last: u64) -> Flow {
+    loop {
+        let flow = at_random::<O, WRITE>(worker, plan, args);
+        if ends(worker, flow, last) {
+            return flow;
+        }
+        worker.iteration += 1;
+    }
+}
+
+fn one_queued<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
+    let only = worker.iteration;
+    queue_at_random::<O, WRITE>(worker, plan, args, only)
+}
+
+/// [`many`] through a queue: as many at a time as it has room for.
+fn many_queued<O: Os, const WRITE: bool>(
     worker: &mut Worker<O>,
     plan: &Plan,
     args: &Args,
     last: u64,
 ) -> Flow {
     loop {
-        let flow = at_random::<O, WRITE, QUEUE>(worker, plan, args);
-        if flow != Flow::Next
-            || worker.iteration >= last
-            || worker.is_over()
-            || !O::BYTES && worker.keeps_step()
-        {
+        let flow = queue_at_random::<O, WRITE>(worker, plan, args, last);
+        if ends(worker, flow, last) {
             return flow;
         }
         worker.iteration += 1;
@@ -61,11 +70,12 @@ fn many<O: Os, const WRITE: bool, const QUEUE: bool>(
 }
 
 #[inline(always)]
-fn at_random<O: Os, const WRITE: bool, const QUEUE: bool>(
-    worker: &mut Worker<O>,
-    plan: &Plan,
-    args: &Args,
-) -> Flow {
+fn ends<O: Os>(worker: &mut Worker<O>, flow: Flow, last: u64) -> bool {
+    flow != Flow::Next || worker.iteration >= last || worker.is_over() || !O::BYTES && worker.keeps_step()
+}
+
+#[inline(always)]
+fn at_random<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     let Worker { hands, random, claims, os, buffers, .. } = &mut *worker;
     let asked = args.fixed;
     let Some(Hand { file, .. }) = hands.get_mut(usize::from(args.set)) else { return Flow::Next };
@@ -78,11 +88,6 @@ fn at_random<O: Os, const WRITE: bool, const QUEUE: bool>(
     }
     // The block that the long way draws: x * blocks / 2^64, times the size of one.
     let offset = random.below(Purpose::Place, whole) & mask;
-    if QUEUE {
-        let fd = file.fd;
-        file.moved::<WRITE>(Some(offset), asked);
-        return worker.enqueue::<WRITE>(args, fd, offset, asked as u32, asked as u32);
-    }
     let result = call::<O, WRITE>(os, buffers, args.data, file.fd, Some(offset), asked as usize);
     if result != Ok(asked as usize) {
         return moved_less::<O, WRITE>(worker, args, Some(offset), (asked, asked), result);
@@ -90,4 +95,37 @@ fn at_random<O: Os, const WRITE: bool, const QUEUE: bool>(
     file.moved::<WRITE>(Some(offset), asked);
     worker.finish_here(args.stat, asked, asked);
     Flow::Next
+}
+
+/// The same through a queue; goes on to as many iterations, up to `last`, as the queue has room for.
+#[inline(always)]
+fn queue_at_random<O: Os, const WRITE: bool>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+    last: u64,
+) -> Flow {
+    let asked = args.fixed;
+    let set = usize::from(args.set);
+    let Some(Hand { file, .. }) = worker.hands.get_mut(set) else { return Flow::Next };
+    let mask = asked.wrapping_neg();
+    let whole = file.size & mask;
+    if whole == 0 || !file.positional || !worker.claims.is_empty() {
+        return step::<O, WRITE>(worker, plan, args, &args.at);
+    }
+    let (fd, len) = (file.fd, asked as u32);
+    let left = last.saturating_sub(worker.iteration).saturating_add(1);
+    // Nobody's clock goes on before the next of them end.
+    let count = left.min(u64::from(worker.queue.room())) as u32;
+    worker.iteration += u64::from(count.saturating_sub(1));
+    let span = Queued { fd, offset: 0, len, asked: len, checked: false };
+    let mut offset = 0;
+    let flow = worker.enqueue_each::<WRITE>(args, span, count, |random| {
+        offset = random.below(Purpose::Place, whole) & mask;
+        offset
+    });
+    if let Some(Hand { file, .. }) = worker.hands.get_mut(set) {
+        file.moved::<WRITE>(Some(offset), asked);
+    }
+    flow
 }

@@ -11,6 +11,7 @@ use crate::vm::claims::ClaimUnit;
 use crate::vm::draw::{hot, permute};
 use crate::vm::fault::Flow;
 use crate::vm::hand::CLOSED;
+use crate::vm::queue::Queued;
 use crate::vm::random::Purpose;
 use crate::vm::worker::Worker;
 
@@ -259,7 +260,9 @@ fn queued<O: Os, const WRITE: bool>(
     let at = offset.unwrap_or(if WRITE && file.append { file.size } else { file.cursor });
     let fd = file.fd;
     file.moved::<WRITE>(Some(at), len);
-    worker.enqueue::<WRITE>(args, fd, at, len as u32, asked as u32)
+    let checked = args.verify && !WRITE || args.must_fail.is_some();
+    let (len, asked) = (len as u32, asked as u32);
+    worker.enqueue::<WRITE>(args, Queued { fd, offset: at, len, asked, checked })
 }
 
 /// What a step wants to see of a transfer that was made.

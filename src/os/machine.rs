@@ -172,8 +172,22 @@ pub struct Transfer {
 pub struct Completion {
     /// That of the transfer ([`Transfer::slot`]).
     pub slot: u32,
+    /// Bytes moved, or the negative error number, as kernels say it.
+    pub result: i32,
+}
+
+impl Completion {
+    /// One that ended like this.
+    pub fn new(slot: u32, result: Call<usize>) -> Completion {
+        let result = result.map_or_else(|errno| -errno.0, |moved| i32::try_from(moved).unwrap_or(i32::MAX));
+        Completion { slot, result }
+    }
+
     /// Bytes moved, or the error.
-    pub result: Call<usize>,
+    #[inline]
+    pub fn result(self) -> Call<usize> {
+        usize::try_from(self.result).map_err(|_| Errno(-self.result))
+    }
 }
 
 /// What became of a queue.
@@ -183,7 +197,8 @@ pub struct QueueState {
     pub registered_files: bool,
     /// Whether the slots' memory is registered with the kernel.
     pub registered_buffers: bool,
-    /// Calls and transfers repeated because of `EAGAIN`, `EBUSY` or `EINTR`.
+    /// Calls repeated because of `EAGAIN`, `EBUSY` or `EINTR`. Transfers that end with one of them
+    /// are the interpreter's to repeat.
     pub retries: u64,
     /// Calls that handed transfers to the kernel.
     pub submissions: u64,

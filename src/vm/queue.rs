@@ -2,6 +2,7 @@
 //! not ended yet was for. Knows neither kernels nor profiles.
 
 use super::fault::Flow;
+use super::random::Streams;
 use super::worker::Worker;
 use crate::os::{Call, Completion, Errno, Fd, Nanos, Os, Recipe, Transfer};
 use crate::plan::instr::*;
@@ -45,6 +46,9 @@ impl Ring {
     }
 }
 
+/// How often one transfer is repeated that the kernel could not do at the time.
+const PATIENCE: u16 = u16::MAX;
+
 /// A transfer that has not ended yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flight {
@@ -62,8 +66,25 @@ pub struct Flight {
     pub fd: Fd,
     /// Where it counts.
     pub stat: StatId,
+    /// How often it was repeated.
+    pub tries: u16,
     /// Writes instead of reading.
     pub write: bool,
+    /// The step looks at more than its bytes: at contents, or at an error that must come.
+    pub checked: bool,
+}
+
+/// What is to be queued.
+#[derive(Clone, Copy, Debug)]
+pub struct Queued {
+    /// The file.
+    pub fd: Fd,
+    /// Its byte offset.
+    pub offset: u64,
+    /// Bytes to move.
+    pub len: u32,
+    /// Bytes the step asked for.
+    pub asked: u32,
     /// The step looks at more than its bytes: at contents, or at an error that must come.
     pub checked: bool,
 }
@@ -74,7 +95,10 @@ pub struct Queue {
     /// Most transfers in flight; 0 for an engine without a queue.
     depth: u32,
     in_flight: u32,
-    reads: Ring,
+    /// How many were in flight when the queue was last looked at.
+    settled: u32,
+    /// Free slots for reads, the one that was in use last first: its memory is at hand.
+    reads: Vec<u32>,
     writes: Ring,
     flights: Vec<Flight>,
     /// What each slot holds.
@@ -84,6 +108,8 @@ pub struct Queue {
     pub occupancy: u64,
     /// Transfers queued.
     pub queued: u64,
+    /// Transfers repeated.
+    pub retries: u64,
 }
 
 impl Queue {
@@ -104,6 +130,21 @@ impl Queue {
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.in_flight > 0
+    }
+
+    /// Counts what was queued since the queue was last looked at: each was in flight with all
+    /// those before it.
+    #[inline]
+    fn tally(&mut self) {
+        let queued = u64::from(self.in_flight - self.settled);
+        self.queued += queued;
+        self.occupancy += queued * u64::from(self.settled + self.in_flight + 1) / 2;
+    }
+
+    /// How many more transfers fit.
+    #[inline]
+    pub fn room(&self) -> u32 {
+        self.depth.saturating_sub(self.in_flight)
     }
 
     /// Whether no other transfer fits.
@@ -136,7 +177,7 @@ impl<O: Os> Worker<O> {
             if let Some(queue) = self.queues.get_mut(index) {
                 *queue = Queue {
                     depth: engine.depth,
-                    reads: Ring::new(0, reading),
+                    reads: (0..reading).rev().collect(),
                     writes: Ring::new(reading, writing),
                     flights: vec![Flight::default(); all],
                     filled: vec![None; all],
@@ -158,6 +199,11 @@ impl<O: Os> Worker<O> {
         all.fold((0, 0), |(queued, sum), queue| (queued + queue.queued, sum + queue.occupancy))
     }
 
+    /// Transfers repeated by all queues.
+    pub fn retries(&self) -> u64 {
+        self.queues.iter().chain([&self.queue]).map(|queue| queue.retries).sum()
+    }
+
     /// Whether any engine has a queue.
     pub fn has_queues(&self) -> bool {
         self.queues.iter().chain([&self.queue]).any(|queue| !queue.is_none())
@@ -166,7 +212,7 @@ impl<O: Os> Worker<O> {
     /// Begins to count anew how many transfers are in flight.
     pub(super) fn forget_depth(&mut self) {
         for queue in self.queues.iter_mut().chain([&mut self.queue]) {
-            (queue.queued, queue.occupancy) = (0, 0);
+            (queue.queued, queue.occupancy, queue.settled) = (0, 0, queue.in_flight);
         }
     }
 
@@ -229,15 +275,34 @@ impl<O: Os> Worker<O> {
 
     /// Puts one transfer into the queue, and waits for another to end where it is then full.
     #[inline(always)]
-    pub fn enqueue<const WRITE: bool>(
+    pub fn enqueue<const WRITE: bool>(&mut self, args: &Args, span: Queued) -> Flow {
+        self.enqueue_each::<WRITE>(args, span, 1, |_| span.offset)
+    }
+
+    /// Puts so many alike into the queue, which has room for them, each at a place of its own, and
+    /// waits for some to end where it is then full.
+    #[inline(always)]
+    pub fn enqueue_each<const WRITE: bool>(
         &mut self,
         args: &Args,
-        fd: Fd,
-        offset: u64,
-        len: u32,
-        asked: u32,
+        span: Queued,
+        count: u32,
+        mut place: impl FnMut(&mut Streams) -> u64,
     ) -> Flow {
-        let mut flow = self.lay_in::<WRITE>(args, fd, offset, len, asked);
+        let Queued { fd, offset, len, asked, checked } = span;
+        let (start, stat, index) = (self.now, args.stat, self.running);
+        let alike =
+            Flight { start, offset, len, asked, args: index, fd, stat, tries: 0, write: WRITE, checked };
+        for _ in 0..count {
+            let offset = place(&mut self.random);
+            match self.lay_in::<WRITE>(args.data, Flight { offset, ..alike }) {
+                Flow::Next => {}
+                flow => return flow,
+            }
+        }
+        self.moved_ops += u64::from(count);
+        self.moved_bytes += u64::from(count) * u64::from(len);
+        let mut flow = Flow::Next;
         // One that ended may have been queued once more.
         while flow == Flow::Next && self.queue.is_full() {
             flow = self.reap(1);
@@ -247,11 +312,11 @@ impl<O: Os> Worker<O> {
 
     /// Puts one transfer into the queue, which has room.
     #[inline(always)]
-    fn lay_in<const WRITE: bool>(&mut self, args: &Args, fd: Fd, offset: u64, len: u32, asked: u32) -> Flow {
+    fn lay_in<const WRITE: bool>(&mut self, recipe: Recipe, flight: Flight) -> Flow {
+        let Flight { fd, offset, len, .. } = flight;
         let Worker { queue, os, buffers, .. } = self;
-        let ring = if WRITE { &mut queue.writes } else { &mut queue.reads };
-        let Some(slot) = ring.take() else { return self.no_slot() };
-        let recipe = args.data;
+        let free = if WRITE { queue.writes.take() } else { queue.reads.pop() };
+        let Some(slot) = free else { return self.no_slot() };
         if WRITE && O::BYTES {
             let filled = queue.filled.get_mut(slot as usize);
             buffers.fill(os.slot(slot), len as usize, recipe, slot, filled);
@@ -260,23 +325,9 @@ impl<O: Os> Worker<O> {
             return self.fail("queue", Some(offset), Some(u64::from(len)), Some(errno), None);
         }
         queue.in_flight += 1;
-        queue.queued += 1;
-        queue.occupancy += u64::from(queue.in_flight);
-        if let Some(flight) = queue.flights.get_mut(slot as usize) {
-            *flight = Flight {
-                start: self.now,
-                offset,
-                len,
-                asked,
-                args: self.running,
-                fd,
-                stat: args.stat,
-                write: WRITE,
-                checked: args.verify && !WRITE || args.must_fail.is_some(),
-            };
+        if let Some(place) = queue.flights.get_mut(slot as usize) {
+            *place = flight;
         }
-        self.moved_ops += 1;
-        self.moved_bytes += u64::from(len);
         Flow::Next
     }
 
@@ -289,6 +340,7 @@ impl<O: Os> Worker<O> {
     /// Hands over what was queued, waits for so many to end, and counts all that have.
     #[inline(never)]
     pub fn reap(&mut self, at_least: u32) -> Flow {
+        self.queue.tally();
         let mut ended = std::mem::take(&mut self.queue.ended);
         ended.clear();
         if let Err(errno) = self.os.reap(at_least, &mut ended) {
@@ -301,22 +353,27 @@ impl<O: Os> Worker<O> {
         let mut flow = Flow::Next;
         for completion in &ended {
             let queue = &mut self.queue;
-            let Some(flight) = queue.flights.get(completion.slot as usize) else { continue };
-            let ring = if flight.write { &mut queue.writes } else { &mut queue.reads };
-            ring.give(completion.slot);
+            let slot = completion.slot;
+            let Some(flight) = queue.flights.get(slot as usize) else { continue };
+            if flight.write {
+                queue.writes.give(slot)
+            } else {
+                queue.reads.push(slot)
+            }
             queue.in_flight -= 1;
             let (len, asked, stat, start) = (flight.len, flight.asked, flight.stat, flight.start);
-            if completion.result == Ok(len as usize) && !flight.checked {
+            if completion.result as u32 == len && !flight.checked {
                 self.count_ended(stat, u64::from(len), u64::from(asked), start);
                 continue;
             }
             let flight = *flight;
-            match self.unusual_end(flight, completion.slot, completion.result) {
+            match self.unusual_end(flight, slot, completion.result()) {
                 Flow::Next => {}
                 other if flow == Flow::Next => flow = other,
                 _ => {}
             }
         }
+        self.queue.settled = self.queue.in_flight;
         self.queue.ended = ended;
         flow
     }
@@ -353,6 +410,13 @@ impl<O: Os> Worker<O> {
         let result = match result {
             Err(errno) if self.gives_up_direct(args, flight.fd, call, errno) => {
                 return self.repeat_flight(args, flight);
+            }
+            // Not at this time: once more, unless that is what is asked for.
+            Err(errno @ Errno(libc::EAGAIN | libc::EINTR))
+                if flight.tries < PATIENCE && !Self::expects(args, errno) =>
+            {
+                self.queue.retries += 1;
+                return self.repeat_flight(args, Flight { tries: flight.tries + 1, ..flight });
             }
             result => result,
         };
@@ -398,19 +462,12 @@ impl<O: Os> Worker<O> {
         }
     }
 
-    /// Queues a transfer once more, whose file refused direct I/O and is buffered from now on.
+    /// Queues a transfer once more: it is the same operation, and its latency goes on.
     fn repeat_flight(&mut self, args: &Args, flight: Flight) -> Flow {
-        let Flight { fd, offset, len, asked, start, .. } = flight;
-        // It is the same operation, and its latency goes on.
-        self.moved_ops -= 1;
-        self.moved_bytes -= u64::from(len);
-        let now = std::mem::replace(&mut self.now, start);
-        let flow = match flight.write {
-            true => self.lay_in::<true>(args, fd, offset, len, asked),
-            false => self.lay_in::<false>(args, fd, offset, len, asked),
-        };
-        self.now = now;
-        flow
+        match flight.write {
+            true => self.lay_in::<true>(args.data, flight),
+            false => self.lay_in::<false>(args.data, flight),
+        }
     }
 
     /// Moves the rest of a transfer that moved less than it was asked, one call after the other.

@@ -412,7 +412,9 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
         shared.gate.meet(|| {});
     }
     if worker.has_queues() {
-        lock(&meeting.queues).push(worker.os.queue_state());
+        let mut state = worker.os.queue_state();
+        state.retries += worker.retries();
+        lock(&meeting.queues).push(state);
     }
     if let Some(refused) = worker.refused_direct {
         lock(&meeting.refused_direct).get_or_insert(refused);

@@ -61,7 +61,7 @@ impl Sim {
         let (op, recipe) = if write { (Op::Pwrite, Some(recipe)) } else { (Op::Pread, None) };
         let (result, time) = self.decide(op, span, recipe);
         self.clock = self.clock.saturating_add(self.shared.options.latency.call);
-        self.in_flight.push((self.clock.saturating_add(time), Completion { slot, result }));
+        self.in_flight.push((self.clock.saturating_add(time), Completion::new(slot, result)));
         Ok(())
     }
 

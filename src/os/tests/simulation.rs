@@ -258,7 +258,7 @@ fn a_queue_takes_its_depth_and_gives_back_in_order_of_time() {
     sim.reap(0, &mut ended).unwrap();
     assert!(ended.is_empty(), "not waited for");
     sim.reap(1, &mut ended).unwrap();
-    assert_eq!(ended, [Completion { slot: 9, result: Ok(1024) }]);
+    assert_eq!(ended, [Completion::new(9, Ok(1024))]);
     let start = sim.now();
     assert_eq!(start, 10 + 2000);
     // The first stalls, the second fails, the fourth does not fit.
@@ -268,7 +268,7 @@ fn a_queue_takes_its_depth_and_gives_back_in_order_of_time() {
     ended.clear();
     sim.reap(2, &mut ended).unwrap();
     assert_eq!(sim.now(), start + 30 + 2000, "side by side");
-    let (failed, read) = (Completion { slot: 1, result: Err(EIO) }, Completion { slot: 2, result: Ok(1024) });
+    let (failed, read) = (Completion::new(1, Err(EIO)), Completion::new(2, Ok(1024)));
     assert_eq!(ended, [failed, read]);
     assert_eq!(queue(&mut sim, 3, false), Ok(()));
     ended.clear();

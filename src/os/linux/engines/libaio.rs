@@ -142,11 +142,7 @@ impl Libaio {
         let slot = event.data as u32;
         self.memory.release(slot);
         self.in_flight -= 1;
-        let result = match event.result {
-            0.. => Ok(event.result as usize),
-            errno => Err(Errno(-errno as i32)),
-        };
-        into.push(Completion { slot, result });
+        into.push(Completion { slot, result: event.result as i32 });
     }
 }
 

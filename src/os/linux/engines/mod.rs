@@ -3,6 +3,7 @@
 pub mod io_uring;
 pub mod libaio;
 pub mod mmap;
+mod ring;
 pub mod several;
 mod slots;
 #[cfg(test)]

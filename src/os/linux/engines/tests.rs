@@ -57,7 +57,7 @@ fn every_slot_brings_its_own_block_whatever_the_depth() {
                 slots.sort_unstable();
                 assert_eq!(slots, (0..depth).collect::<Vec<_>>(), "{name}: each once");
                 for end in ended {
-                    assert_eq!(end.result, Ok(BLOCK), "{name}");
+                    assert_eq!(end.result(), Ok(BLOCK), "{name}");
                     let expected = (end.slot + round) as u8;
                     assert!(engine.slot(end.slot).iter().all(|byte| *byte == expected), "{name}");
                     seen += 1;
@@ -110,7 +110,7 @@ fn ends_of_files_and_errors_come_with_their_slot() {
             engine.reap(1, &mut ended).unwrap();
         }
         ended.sort_by_key(|end| end.slot);
-        let results: Vec<_> = ended.iter().map(|end| end.result).collect();
+        let results: Vec<_> = ended.iter().map(|end| end.result()).collect();
         assert_eq!(results, [Ok(100), Ok(0), Err(Errno(libc::EBADF)), Ok(BLOCK)], "{name}");
     }
 }
@@ -233,7 +233,7 @@ fn without_registered_memory_the_ring_works_and_says_so() {
         engine.queue(at(fd, 3, 2, false)).unwrap();
         let mut ended = Vec::new();
         engine.reap(1, &mut ended).unwrap();
-        assert_eq!(ended, [Completion { slot: 2, result: Ok(BLOCK) }]);
+        assert_eq!(ended, [Completion::new(2, Ok(BLOCK))]);
         assert!(engine.slot(2).iter().all(|byte| *byte == 3));
         engine.queue_state()
     });
