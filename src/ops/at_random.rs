@@ -34,11 +34,22 @@ pub fn special<O: Os>(verb: &str, plan: &Plan, args: &Args) -> Option<(Exec<O>, 
 }
 
 fn one<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
+    if !worker.claims.is_empty() {
+        return step::<O, WRITE>(worker, plan, args, &args.at);
+    }
     at_random::<O, WRITE>(worker, plan, args)
 }
 
 /// Goes on to the iteration `last` while nothing else is to be looked at.
 fn many<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args, last: u64) -> Flow {
+    // No step changes what the loops around it allow: it is looked at once.
+    while !worker.claims.is_empty() {
+        let flow = step::<O, WRITE>(worker, plan, args, &args.at);
+        if ends(worker, flow, last) {
+            return flow;
+        }
+        worker.iteration += 1;
+    }
     loop {
         let flow = at_random::<O, WRITE>(worker, plan, args);
         if ends(worker, flow, last) {
@@ -74,20 +85,21 @@ fn ends<O: Os>(worker: &mut Worker<O>, flow: Flow, last: u64) -> bool {
     flow != Flow::Next || worker.iteration >= last || worker.is_over() || !O::BYTES && worker.keeps_step()
 }
 
+/// Where no claim is to be made.
 #[inline(always)]
 fn at_random<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
-    let Worker { hands, random, claims, os, buffers, .. } = &mut *worker;
+    let Worker { hands, random, os, buffers, .. } = &mut *worker;
     let asked = args.fixed;
     let Some(Hand { file, .. }) = hands.get_mut(usize::from(args.set)) else { return Flow::Next };
     // The first transfer of a file goes the long way, and then says that its transfers name offsets;
     // buffered ones never do. A file that is not open the machine refuses.
     let mask = asked.wrapping_neg();
     let whole = file.size & mask;
-    if whole == 0 || !file.positional || !claims.is_empty() {
+    if whole == 0 || !file.positional {
         return step::<O, WRITE>(worker, plan, args, &args.at);
     }
     // The block that the long way draws: x * blocks / 2^64, times the size of one.
-    let offset = random.below(Purpose::Place, whole) & mask;
+    let offset = random.own_below(Purpose::Place, whole) & mask;
     let result = call::<O, WRITE>(os, buffers, args.data, file.fd, Some(offset), asked as usize);
     if result != Ok(asked as usize) {
         return moved_less::<O, WRITE>(worker, args, Some(offset), (asked, asked), result);
