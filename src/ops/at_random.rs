@@ -41,6 +41,9 @@ fn one<O: Os, const WRITE: bool, const QUEUE: bool>(
     plan: &Plan,
     args: &Args,
 ) -> Flow {
+    if !worker.claims.is_empty() {
+        return step::<O, WRITE>(worker, plan, args, &args.at);
+    }
     at_random::<O, WRITE, QUEUE>(worker, plan, args)
 }
 
@@ -51,6 +54,14 @@ fn many<O: Os, const WRITE: bool, const QUEUE: bool>(
     args: &Args,
     last: u64,
 ) -> Flow {
+    // No step changes what the loops around it allow: it is looked at once.
+    while !worker.claims.is_empty() {
+        let flow = step::<O, WRITE>(worker, plan, args, &args.at);
+        if ends(worker, flow, last) {
+            return flow;
+        }
+        worker.iteration += 1;
+    }
     loop {
         let flow = at_random::<O, WRITE, QUEUE>(worker, plan, args);
         if ends(worker, flow, last) {
@@ -86,25 +97,26 @@ fn ends<O: Os>(worker: &mut Worker<O>, flow: Flow, last: u64) -> bool {
     flow != Flow::Next || worker.iteration >= last || worker.is_over() || !O::BYTES && worker.keeps_step()
 }
 
-/// One transfer to its end, by a call or through a queue that takes no more than one.
+/// One transfer to its end, by a call or through a queue that takes no more than one, where no claim
+/// is to be made.
 #[inline(always)]
 fn at_random<O: Os, const WRITE: bool, const QUEUE: bool>(
     worker: &mut Worker<O>,
     plan: &Plan,
     args: &Args,
 ) -> Flow {
-    let Worker { hands, random, claims, os, buffers, .. } = &mut *worker;
+    let Worker { hands, random, os, buffers, .. } = &mut *worker;
     let asked = args.fixed;
     let Some(Hand { file, .. }) = hands.get_mut(usize::from(args.set)) else { return Flow::Next };
     // The first transfer of a file goes the long way, and then says that its transfers name offsets;
     // buffered ones never do. A file that is not open the machine refuses.
     let mask = asked.wrapping_neg();
     let whole = file.size & mask;
-    if whole == 0 || !file.positional || !claims.is_empty() {
+    if whole == 0 || !file.positional {
         return step::<O, WRITE>(worker, plan, args, &args.at);
     }
     // The block that the long way draws: x * blocks / 2^64, times the size of one.
-    let offset = random.below(Purpose::Place, whole) & mask;
+    let offset = random.own_below(Purpose::Place, whole) & mask;
     if QUEUE {
         let (fd, len) = (file.fd, asked as u32);
         file.moved::<WRITE>(Some(offset), asked);
@@ -143,7 +155,7 @@ fn queue_at_random<O: Os, const WRITE: bool>(
     let span = Queued { fd, offset: 0, len, asked: len, checked: false };
     let mut offset = 0;
     let flow = worker.enqueue_each::<WRITE>(args, span, count, |random| {
-        offset = random.below(Purpose::Place, whole) & mask;
+        offset = random.own_below(Purpose::Place, whole) & mask;
         offset
     });
     if let Some(Hand { file, .. }) = worker.hands.get_mut(set) {

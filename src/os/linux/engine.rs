@@ -94,7 +94,7 @@ impl Engine for Null {
     }
 }
 
-impl Engine for Box<dyn Engine> {
+impl<E: Engine + ?Sized> Engine for Box<E> {
     #[inline]
     fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize> {
         (**self).read(fd, offset, buffer)
