@@ -50,7 +50,7 @@ const ROWS: &[Row] = &[
         count: "operations",
         args: &[],
         without_copies: false,
-        limit: 210.0,
+        limit: 170.0,
         target: 145.0,
     },
     Row {
