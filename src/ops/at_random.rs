@@ -2,7 +2,7 @@
 //! consist of: functions that ask nothing that such a step does not need.
 
 use super::data::{call, moved_less, step};
-use super::table::{Exec, Many};
+use super::table::{Exec, Linked, Many};
 use crate::os::Os;
 use crate::plan::instr::*;
 use crate::vm::fault::Flow;
@@ -10,6 +10,52 @@ use crate::vm::hand::Hand;
 use crate::vm::queue::Queued;
 use crate::vm::random::Purpose;
 use crate::vm::worker::Worker;
+
+/// Which way a transfer goes that is over when its call returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// From the file.
+    Read,
+    /// To the file.
+    Write,
+}
+
+/// Which way the transfers of such a step go, where they are over when their call returns.
+pub fn way(verb: &str, plan: &Plan, args: &Args) -> Option<Way> {
+    match verb {
+        "read" if !plan.engine_of(args).has_queue() => Some(Way::Read),
+        "write" if !plan.engine_of(args).has_queue() => Some(Way::Write),
+        _ => None,
+    }
+}
+
+/// Performs the step `at` of those that a mix draws from, draws the next, and so on up to the iteration
+/// `last`, while nothing else is to be looked at. `steps` are all of the kind that has a [`Way`], each as
+/// often as its weight says. Returns the step that was drawn and not performed, where there is one.
+pub fn mixed<O: Os>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    steps: &[&Linked<O>],
+    mut at: usize,
+    last: u64,
+) -> (Option<usize>, Flow) {
+    loop {
+        let Some(&step) = steps.get(at) else { return (Some(at), Flow::Next) };
+        worker.running = step.index;
+        if worker.is_over() || !O::BYTES && worker.keeps_step() {
+            return (Some(at), Flow::Next);
+        }
+        let flow = match step.way {
+            Some(Way::Write) => at_random::<O, true>(worker, plan, step.args),
+            _ => at_random::<O, false>(worker, plan, step.args),
+        };
+        if flow != Flow::Next || worker.iteration >= last {
+            return (None, flow);
+        }
+        worker.iteration += 1;
+        at = worker.random.own_below(Purpose::Mix, steps.len() as u64) as usize;
+    }
+}
 
 /// The functions for a step that is such a transfer: one of it, and many in a row.
 pub fn special<O: Os>(verb: &str, plan: &Plan, args: &Args) -> Option<(Exec<O>, Many<O>)> {
