@@ -46,8 +46,8 @@ pub fn mixed<O: Os>(
             return (Some(at), Flow::Next);
         }
         let flow = match step.way {
-            Some(Way::Write) => at_random::<O, true>(worker, plan, step.args),
-            _ => at_random::<O, false>(worker, plan, step.args),
+            Some(Way::Write) => at_random::<O, true, false>(worker, plan, step.args),
+            _ => at_random::<O, false, false>(worker, plan, step.args),
         };
         if flow != Flow::Next || worker.iteration >= last {
             return (None, flow);
