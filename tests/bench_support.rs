@@ -4,7 +4,7 @@ mod common;
 #[path = "../benches/support/mod.rs"]
 mod support;
 
-use support::callgrind::{Point, instructions, slope, total};
+use support::callgrind::{Point, copying, instructions, slope, total};
 use support::paired::{FEWEST, median, ratio, t_975};
 
 #[test]
@@ -24,6 +24,14 @@ fn the_slope_leaves_out_what_both_runs_do() {
     assert_eq!(slope(at(100, 50), at(300, 10)), Some(-0.2));
     assert_eq!(slope(at(300, 10), at(300, 20)), None);
     assert_eq!(slope(at(300, 10), at(100, 20)), None);
+}
+
+#[test]
+fn copies_are_told_by_their_function_and_not_by_what_it_calls() {
+    let text = "events: Ir\n\nfn=(1) work\n10 100\ncfn=(2) __memcpy_avx_unaligned\ncalls=2 7\n11 60\n+1 5\n\n\
+                fn=(2)\n7 40\n* 20\ncfn=(3) other\ncalls=1 9\n8 1000\n-1 3\n\nfn=(3)\n9 1000\n";
+    assert_eq!(copying(text), 63);
+    assert_eq!(copying("fn=(1) work\n10 100\n"), 0);
 }
 
 #[test]

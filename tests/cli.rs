@@ -162,6 +162,13 @@ fn schemas_completions_and_the_manual_are_printed() {
     }
     assert!(place.call(&["man"]).expect(0).out.contains(".TH"));
     assert!(place.call(&["--version"]).expect(0).out.contains(env!("CARGO_PKG_VERSION")));
+    // With what is compiled in, and as the record has it.
+    let long = place.call(&["--version"]).expect(0).out;
+    let sqlite = long.lines().nth(1).and_then(|line| line.strip_prefix("SQLite ")).expect("its version");
+    assert!(sqlite.starts_with("3."), "{long}");
+    assert!(!place.call(&["-V"]).expect(0).out.contains("SQLite"));
+    let system = place.call(&["system"]).expect(0).out;
+    assert!(system.lines().any(|line| line == format!("sqlite: {sqlite}")), "{system}");
     assert!(place.call(&["help", "run"]).expect(0).out.contains("--target"));
     assert!(place.call(&["system"]).expect(0).out.contains("kernel:"));
     let target = place.call(&["target", "name=t", "--json"]).expect(0).out;

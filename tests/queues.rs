@@ -190,8 +190,14 @@ fn an_error_ends_the_run_and_an_expected_one_does_not() {
 /// Refused when the file is opened, or only by the first read.
 #[test]
 fn preferred_direct_io_gives_way_and_required_does_not() {
-    for (engine, refused) in [("sync", "open"), ("sync", "read"), ("io_uring", "open"), ("io_uring", "read")]
-    {
+    for (engine, refused) in [
+        ("sync", "open"),
+        ("sync", "read"),
+        ("io_uring", "open"),
+        ("io_uring", "read"),
+        ("io_uring, depth: 8", "open"),
+        ("io_uring, depth: 8", "read"),
+    ] {
         let options = || match refused {
             "open" => Options {
                 script: Script { direct: Direct::Refused, ..Script::default() },

@@ -243,3 +243,61 @@ fn a_file_that_the_user_names_is_checked_when_it_is_named() {
     place.write("some.sql", "CREATE TABLE t(x);\nINSERT INTO t VALUES (1);\n");
     place.run("three", &["own.yaml", "--set", "statements=some.sql"]).expect(0);
 }
+
+/// Statements that would run for ever: with a time limit, and until somebody stops the program.
+const ENDLESS: &str = "\
+profile: endless
+version: 1.0.0
+title: Endless
+summary: A test of tests.
+params: {time: {type: duration, default: 100ms}}
+cases:
+  - {id: limited, title: Limited}
+  - {id: endless, title: Endless, with: {time: 1000h}}
+  - {id: after, title: After}
+engine: sqlite
+files:
+  db: {per: worker, count: 1, name: db}
+phases:
+  - phase: make
+    steps: [{open: db}, {sql: CREATE TABLE t(x)}]
+  - phase: work
+    for: \"{{ time }}\"
+    steps:
+      - {sql: INSERT INTO t VALUES (1), label: insert}
+      - label: long
+        sql: >-
+          INSERT INTO t WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)
+          SELECT max(x) FROM c
+  - phase: look
+    steps: [{sql: SELECT count(*) FROM t}, close]
+results:
+  - {name: Inserts, value: work.insert.ops.total, better: higher, primary: true}
+  - {name: Long, value: work.long.ops.total, better: higher}
+  - {name: Looks, value: look.sql.ops.total, better: higher}
+";
+
+#[test]
+fn a_statement_that_runs_for_ever_ends_with_its_phase_and_with_the_program() {
+    let place = Place::with(&[ENDLESS]);
+    let runs = |place: &Place| {
+        let first = place.record_path("one").exists() && place.statuses("one")[0] == "limited: ok";
+        // The database of the case that is never done.
+        first && place.left().iter().any(|dir| place.path().join("t").join(dir).join("work/0/db").exists())
+    };
+    let arguments = ["run", "endless.yaml", "--target", "t", "--runs", "1", "--name", "one"];
+    let running = place.start(&arguments, runs);
+    running.signal("INT");
+    running.wait().expect(130);
+    assert_eq!(place.statuses("one"), ["limited: ok", "endless: interrupted", "after: interrupted"]);
+    let record = place.record("one");
+    let values: Vec<_> = rows(&record)[0]["metrics"]
+        .as_array()
+        .expect("metrics")
+        .iter()
+        .map(|m| m["value"].as_f64())
+        .collect();
+    // What the limit cut short is no operation, and the connection goes on after it.
+    assert_eq!(values, [Some(1.0), None, Some(1.0)]);
+    assert_eq!(place.left(), [""; 0]);
+}

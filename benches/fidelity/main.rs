@@ -2,8 +2,9 @@
 //! Markdown. Never fails on a number.
 //!
 //! `cargo bench --bench fidelity [-- WORD …]` runs the rows whose tool, work or file system holds a
-//! WORD. `IOSCORE_PAIRS` sets the number of pairs; `IOSCORE_FIDELITY_PAGE` names a page whose figures
-//! are replaced. Fails only when a command does. Needs the right to mount.
+//! WORD (`-- postmark zfs`). `IOSCORE_PAIRS` sets the number of pairs; `IOSCORE_FIDELITY_PAGE` names a
+//! page where the lines of these rows are replaced. Fails only when a command does. Needs the right to
+//! mount.
 
 #[path = "../../tests/common/places.rs"]
 mod places;
@@ -43,25 +44,25 @@ fn main() -> ExitCode {
     for row in ROWS {
         let program = row.theirs.split(' ').next().unwrap_or_default();
         for kind in KINDS.into_iter().filter(|kind| wanted(row, kind)) {
-            if tools::need(&format!("bench fidelity {} on {kind}", row.tool), [program]).is_none() {
-                continue;
-            }
-            let outcome = compare(row, kind, pairs);
+            let when = format!("{pairs}, {}, {}", report::day(), report::load());
+            let outcome = match tools::need(&format!("bench fidelity {} on {kind}", row.tool), [program]) {
+                Some(_) => compare(row, kind, pairs),
+                None => Outcome::NotHad(format!("{program} is not installed")),
+            };
             failed |= matches!(&outcome, Outcome::Failed(_));
-            let line = Line { row, kind, outcome };
+            let line = Line { row, kind, outcome, when };
             // As it goes: the whole takes many minutes.
             eprintln!("{} | {} | {}", row.tool, row.work, line.cells());
             lines.push(line);
         }
     }
-    let text = report::markdown(&lines, pairs);
-    println!("{text}");
     if let Some(page) = std::env::var_os("IOSCORE_FIDELITY_PAGE")
-        && let Err(why) = report::put_into(Path::new(&page), &text)
+        && let Err(why) = report::put_into(Path::new(&page), &lines)
     {
         eprintln!("{why}");
         failed = true;
     }
+    println!("{}", report::markdown(&lines, None));
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 

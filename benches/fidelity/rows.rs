@@ -34,7 +34,7 @@ pub enum Rate {
     Copied(&'static str),
     /// The amount over our metric in seconds, and over the wall time of the original.
     Seconds(&'static str),
-    /// One over the wall time of either, for originals whose own clock is too coarse.
+    /// The amount over the wall time of either, for originals whose own clock is too coarse.
     Whole,
 }
 
@@ -62,12 +62,12 @@ pub const ROWS: &[Row] = &[
     Row {
         tool: "postmark",
         package: "postmark",
-        work: "transactions, sizes as published",
+        work: "the whole program, sizes as published",
         ours: "postmark --set transactions={n}",
         theirs: "postmark {aside}/config",
-        amount: [4000, 4000],
+        amount: [4000, 2000],
         rate: Rate::Whole,
-        unit: "runs/s",
+        unit: "transactions/s",
     },
     Row {
         tool: "dd",
@@ -100,6 +100,16 @@ pub const ROWS: &[Row] = &[
         unit: "writes/s",
     },
     Row {
+        tool: "fio",
+        package: "fio",
+        work: "io_uring, random reads of 4 KiB, direct, depth 32",
+        ours: "fio:randread-4kib --set engine=io_uring --set depth=32 --set direct=require --set size=16MiB --set time=500ms --set ramp=0s --set delay=0s",
+        theirs: "fio --name=r --filename={dir}/f --bs=4k --rw=randread --ioengine=io_uring --iodepth=32 --direct=1 --size=16m --time_based --runtime=500ms --output-format=terse --terse-version=3",
+        amount: [1, 1],
+        rate: Rate::Terse("IOPS", 7),
+        unit: "reads/s",
+    },
+    Row {
         tool: "sqlite",
         package: "sqlite3",
         work: "inserts, a transaction each",
@@ -130,7 +140,7 @@ impl Rate {
             Self::Terse(metric, _) | Self::Copied(metric) => value(Some(metric)),
             Self::Seconds(metric) => Ok(amount as f64 / value(Some(metric))?),
             // A program that did nothing would be fast.
-            Self::Whole => value(None).map(|_| 1.0 / seconds),
+            Self::Whole => value(None).map(|_| amount as f64 / seconds),
         }
     }
 
@@ -141,8 +151,7 @@ impl Rate {
             Self::Word(_, word, unit) => Ok(said(text, word)? * unit),
             Self::Terse(_, field) => terse(text, *field),
             Self::Copied(_) => copied(text).ok_or_else(|| format!("no bytes and seconds in:\n{text}")),
-            Self::Seconds(_) => Ok(amount as f64 / seconds),
-            Self::Whole => Ok(1.0 / seconds),
+            Self::Seconds(_) | Self::Whole => Ok(amount as f64 / seconds),
         }
     }
 }

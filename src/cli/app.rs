@@ -1,6 +1,7 @@
 //! The program's arguments as a whole, and which command they mean.
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 
@@ -8,6 +9,7 @@ use super::output::{Outcome, fail};
 use super::{
     check, clean, compare, explain, export, import, list, new, packaging, run, schema, show, system,
 };
+use crate::os::linux::sqlite;
 
 /// Storage tests as data: a YAML profile says what happens, one interpreter does it.
 ///
@@ -15,11 +17,15 @@ use super::{
 /// Exit codes: 0 every case ok, 1 some case failed or is unsupported, 2 a mistake in a profile, suite or
 /// command line, 3 the target cannot be used, 130 interrupted.
 #[derive(Debug, Parser)]
-#[command(name = "ioscore", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "ioscore", version, long_version = LONG_VERSION.as_str(), arg_required_else_help = true, max_term_width = 100)]
 pub struct App {
     #[command(subcommand)]
     command: Command,
 }
+
+/// The version with that of what is compiled in.
+static LONG_VERSION: LazyLock<String> =
+    LazyLock::new(|| format!("{}\nSQLite {}", env!("CARGO_PKG_VERSION"), sqlite::version()));
 
 #[derive(Debug, Subcommand)]
 enum Command {

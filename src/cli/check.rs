@@ -112,5 +112,8 @@ fn planned(library: &Library, suite: &Suite, request: &Request) -> Vec<Diagnosti
 }
 
 fn mistakes(case: PlannedCase) -> Vec<Diagnostic> {
-    prepare::one(case).err().unwrap_or_default()
+    match prepare::one(case) {
+        Ok(case) => case.plan.err().unwrap_or_default(),
+        Err(problems) => problems,
+    }
 }

@@ -10,7 +10,7 @@ use super::trace;
 use crate::os::linux::raise_descriptor_limit;
 use crate::plan::listing::listing;
 use crate::plan::needs;
-use crate::run::prepare::{Prepared, case_number};
+use crate::run::prepare::{self, Prepared, case_number};
 use crate::run::target::{self, Place};
 use crate::run::{numbers, preflight};
 use crate::vm::random::StreamKey;
@@ -74,7 +74,9 @@ fn text(case: &Prepared, place: Option<&Place>, args: &Args) -> String {
     let plan = match &case.plan {
         Ok(plan) => plan,
         Err(why) => {
-            let _ = writeln!(out, "\nunsupported: {why}");
+            let reason = prepare::unusable(why);
+            let help = reason.what_to_do.map(|help| format!("; {help}")).unwrap_or_default();
+            let _ = writeln!(out, "\nit cannot be run: {}{help}", reason.message);
             return out;
         }
     };

@@ -11,7 +11,7 @@ use crate::profile::suite::{Runs, Suite};
 use crate::profile::units;
 use crate::record::{Record, Scrubber, Soundness, Status, SuiteRef, now};
 use crate::report::{format, side_by_side, terminal};
-use crate::run::prepare::{Prepared, hash_texts};
+use crate::run::prepare::{self, Prepared, hash_texts};
 use crate::run::progress::Progress;
 use crate::run::session::{self, Ran, Settings, Side};
 use crate::run::stop::{EXIT_INTERRUPTED, Stop};
@@ -202,7 +202,7 @@ fn dry(side: &Side) -> String {
     let line = |(case, judged): (&Prepared, &preflight::Judged)| {
         let state = match (&judged.refused, &case.plan) {
             (Some((_, reason)), _) => format!("would be refused: {}", reason.line()),
-            (None, Err(why)) => format!("unsupported: {why}"),
+            (None, Err(why)) => format!("would fail: {}", prepare::unusable(why).line()),
             (None, Ok(plan)) => {
                 format!("{} worker{}", plan.workers, if plan.workers == 1 { "" } else { "s" })
             }

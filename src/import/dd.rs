@@ -43,11 +43,13 @@ pub fn reports(text: &str) -> Result<Vec<Report>, Problem> {
     let mut found = Vec::new();
     let mut blocks = None;
     for (number, line) in text.split('\n').enumerate() {
-        let line = line.trim();
+        // Some terminals end lines with both.
+        let line = line.trim_end_matches('\r');
         // Progress is overwritten in place; the last word comes on a line of its own.
-        if line.contains('\r') {
+        if line.contains('\r') || is_progress(line) {
             continue;
         }
+        let line = line.trim();
         if let Some(records) = records(line) {
             blocks = records;
             continue;
@@ -66,11 +68,24 @@ pub fn reports(text: &str) -> Result<Vec<Report>, Problem> {
     if found.is_empty() { Err(Problem::Nothing) } else { Ok(found) }
 }
 
-/// `100+0 records out`: whole blocks, if there was no partial one. The words depend on the language.
+/// Words of the longest line about records.
+const RECORD_WORDS: usize = 6;
+
+/// `100+0 records out`: whole blocks, if there was no partial one. The words, and where among them the
+/// number stands, depend on the language.
 fn records(line: &str) -> Option<Option<u64>> {
-    let (whole, partial) = line.split_whitespace().next()?.split_once('+')?;
-    let (whole, partial): (u64, u64) = (whole.parse().ok()?, partial.parse().ok()?);
+    if line.split_whitespace().count() > RECORD_WORDS {
+        return None;
+    }
+    let number = |text: &str| text.parse::<u64>().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
+    let mut pairs = line.split_whitespace().filter_map(|word| word.split_once('+'));
+    let (whole, partial) = pairs.find_map(|(whole, partial)| Some((number(whole)?, number(partial)?)))?;
     Some((partial == 0).then_some(whole))
+}
+
+/// `  N bytes (…) transferred 1.001s, 105 MB/s`: how far BSD's dd has come (`status=progress`).
+fn is_progress(line: &str) -> bool {
+    line.contains(" bytes (") && line.contains(") transferred ") && line.trim_end().ends_with("/s")
 }
 
 /// A number with a decimal point or comma.
@@ -81,7 +96,9 @@ fn decimal(text: &str) -> Option<f64> {
 
 /// `N bytes transferred in S secs (R bytes/sec)`
 fn bsd(line: &str) -> Option<Report> {
-    let (bytes, rest) = line.split_once(" bytes transferred in ")?;
+    let (bytes, rest) = line.split_once(" transferred in ")?;
+    // One byte is a byte.
+    let bytes = bytes.strip_suffix(" bytes").or_else(|| bytes.strip_suffix(" byte"))?;
     let (seconds, rest) = rest.split_once(" sec")?;
     let (_, rate) = rest.split_once('(')?;
     let printed = rate.split_once(')')?.0;
@@ -95,12 +112,13 @@ fn bsd(line: &str) -> Option<Report> {
     })
 }
 
-/// `N bytes (…) copied, S s, R MB/s`, with other words in other languages: it begins with a number,
-/// and its last two parts are a time and a rate.
+/// `N bytes (…) copied, S s, R MB/s`, with other words in other languages: one of its first two is a
+/// number, and its last two parts are a time and a rate. Chinese has a comma of its own.
 fn gnu(line: &str) -> Option<Report> {
+    let line = line.replace('，', ", ");
     let mut parts = line.rsplit(", ");
     let (printed, time, head) = (parts.next()?, parts.next()?, parts.next()?);
-    let bytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    let bytes = line.split_whitespace().take(2).find_map(|word| word.parse::<u64>().ok())?;
     let (seconds, unit) = time.split_once(' ')?;
     let is_rate = printed.ends_with("/s") && printed.starts_with(|c: char| c.is_ascii_digit() || c == 'I');
     if !is_rate || head.is_empty() || !unit.to_lowercase().starts_with('s') {

@@ -222,7 +222,7 @@ impl Line<'_> {
         };
         let a = self.wide([(seconds * 1e9) as u64, 0, 0]);
         let entry = Entry { kind: Kind::NotBefore, flags: flags::OK, handle: NO_HANDLE, a, b: 0 };
-        self.stream.entries.push(entry);
+        self.stream.add_entry(entry, self.number);
         Ok(())
     }
 
@@ -311,7 +311,7 @@ impl Line<'_> {
             }
             _ => entry.a = self.path(rest.first())?,
         }
-        self.stream.entries.push(entry);
+        self.stream.add_entry(entry, self.number);
         Ok(())
     }
 

@@ -41,6 +41,16 @@ fn blanks_quotes_comments_times_and_cases_are_understood() {
 }
 
 #[test]
+fn entries_know_the_lines_they_are_from() {
+    let text = format!("# a comment\n{OPEN}Flush 9938 0x0\n\n1.5 Flush 9938 0x0\nClose 9938 0x0\n\n\n{OPEN}");
+    let stream = read(text.as_bytes()).unwrap();
+    let lines: Vec<usize> = (0..stream.entries.len()).map(|entry| stream.line(entry)).collect();
+    assert_eq!(lines, [2, 3, 5, 5, 6, 9]);
+    // Where no line is left out, they take no room.
+    assert_eq!(opened("Flush 9938 0x0\nFlush 9938 0x0").lines, [(0, 1)]);
+}
+
+#[test]
 fn what_does_not_fit_an_entry_is_kept_beside_it() {
     let stream = opened("ReadX 9938 10000000000 4096 17 NT_STATUS_OK\nLockX 9938 2147483538 1 NT_STATUS_OK");
     assert_eq!(stream.range(&stream.entries[1]), [10_000_000_000, 4096, 17]);

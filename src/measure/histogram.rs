@@ -60,20 +60,26 @@ impl Histogram {
     /// Counts one latency in nanoseconds.
     #[inline(always)]
     pub fn record(&mut self, ns: u64) {
+        self.record_times(ns, 1);
+    }
+
+    /// Counts so many latencies that were all the same.
+    #[inline(always)]
+    pub fn record_times(&mut self, ns: u64, times: u64) {
         // Split so that an octave's number is that of the highest bit, which is one instruction.
         let [linear, octaves @ ..] = &mut self.octaves;
         match NonZeroU64::new(ns >> SUB_BITS) {
-            None => Histogram::first_of_octave(linear, ns as usize),
+            None => Histogram::first_of_octave(linear, ns as usize, times),
             Some(high) => {
                 let sub = (ns >> high.ilog2()) as usize & (SUB - 1);
                 match &mut octaves[high.ilog2() as usize] {
-                    Some(counts) => counts[sub] += 1,
-                    empty => Histogram::first_of_octave(empty, sub),
+                    Some(counts) => counts[sub] += times,
+                    empty => Histogram::first_of_octave(empty, sub, times),
                 }
             }
         }
-        self.count += 1;
-        self.sum += u128::from(ns);
+        self.count += times;
+        self.sum += u128::from(ns) * u128::from(times);
         if ns < self.min {
             self.widen(ns);
         }
@@ -94,8 +100,8 @@ impl Histogram {
     /// less than 64 ns.
     #[cold]
     #[inline(never)]
-    fn first_of_octave(octave: &mut Option<Box<Octave>>, sub: usize) {
-        octave.get_or_insert_with(|| Box::new([0; SUB]))[sub] += 1;
+    fn first_of_octave(octave: &mut Option<Box<Octave>>, sub: usize, times: u64) {
+        octave.get_or_insert_with(|| Box::new([0; SUB]))[sub] += times;
     }
 
     /// Adds all samples of another histogram.

@@ -2,7 +2,7 @@
 //! consist of: functions that ask nothing that such a step does not need.
 
 use super::data::{call, moved_less, step};
-use super::table::{Exec, Many};
+use super::table::{Exec, Linked, Many};
 use crate::os::Os;
 use crate::plan::instr::*;
 use crate::vm::fault::Flow;
@@ -10,6 +10,52 @@ use crate::vm::hand::Hand;
 use crate::vm::queue::Queued;
 use crate::vm::random::Purpose;
 use crate::vm::worker::Worker;
+
+/// Which way a transfer goes that is over when its call returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// From the file.
+    Read,
+    /// To the file.
+    Write,
+}
+
+/// Which way the transfers of such a step go, where they are over when their call returns.
+pub fn way(verb: &str, plan: &Plan, args: &Args) -> Option<Way> {
+    match verb {
+        "read" if !plan.engine_of(args).has_queue() => Some(Way::Read),
+        "write" if !plan.engine_of(args).has_queue() => Some(Way::Write),
+        _ => None,
+    }
+}
+
+/// Performs the step `at` of those that a mix draws from, draws the next, and so on up to the iteration
+/// `last`, while nothing else is to be looked at. `steps` are all of the kind that has a [`Way`], each as
+/// often as its weight says. Returns the step that was drawn and not performed, where there is one.
+pub fn mixed<O: Os>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    steps: &[&Linked<O>],
+    mut at: usize,
+    last: u64,
+) -> (Option<usize>, Flow) {
+    loop {
+        let Some(&step) = steps.get(at) else { return (Some(at), Flow::Next) };
+        worker.running = step.index;
+        if worker.is_over() || !O::BYTES && worker.keeps_step() {
+            return (Some(at), Flow::Next);
+        }
+        let flow = match step.way {
+            Some(Way::Write) => at_random::<O, true, false>(worker, plan, step.args),
+            _ => at_random::<O, false, false>(worker, plan, step.args),
+        };
+        if flow != Flow::Next || worker.iteration >= last {
+            return (None, flow);
+        }
+        worker.iteration += 1;
+        at = worker.random.own_below(Purpose::Mix, steps.len() as u64) as usize;
+    }
+}
 
 /// The functions for a step that is such a transfer: one of it, and many in a row.
 pub fn special<O: Os>(verb: &str, plan: &Plan, args: &Args) -> Option<(Exec<O>, Many<O>)> {
@@ -22,25 +68,48 @@ pub fn special<O: Os>(verb: &str, plan: &Plan, args: &Args) -> Option<(Exec<O>, 
         && args.remainder != Remainder::Always
         && !args.verify
         && args.must_fail.is_none();
-    let queue = plan.engine_of(args).has_queue();
+    let engine = plan.engine_of(args);
+    let (queue, single) = (engine.has_queue(), engine.has_queue() && engine.depth == 1);
     match verb {
         _ if !fixed || !plain || args.at != At::Random => None,
+        "read" if single => Some((one::<O, false, true>, many::<O, false, true>)),
+        "write" if single => Some((one::<O, true, true>, many::<O, true, true>)),
         "read" if queue => Some((one_queued::<O, false>, many_queued::<O, false>)),
         "write" if queue => Some((one_queued::<O, true>, many_queued::<O, true>)),
-        "read" => Some((one::<O, false>, many::<O, false>)),
-        "write" => Some((one::<O, true>, many::<O, true>)),
+        "read" => Some((one::<O, false, false>, many::<O, false, false>)),
+        "write" => Some((one::<O, true, false>, many::<O, true, false>)),
         _ => None,
     }
 }
 
-fn one<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
-    at_random::<O, WRITE>(worker, plan, args)
+fn one<O: Os, const WRITE: bool, const QUEUE: bool>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+) -> Flow {
+    if !worker.claims.is_empty() {
+        return step::<O, WRITE>(worker, plan, args, &args.at);
+    }
+    at_random::<O, WRITE, QUEUE>(worker, plan, args)
 }
 
 /// Goes on to the iteration `last` while nothing else is to be looked at.
-fn many<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args, last: u64) -> Flow {
+fn many<O: Os, const WRITE: bool, const QUEUE: bool>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+    last: u64,
+) -> Flow {
+    // No step changes what the loops around it allow: it is looked at once.
+    while !worker.claims.is_empty() {
+        let flow = step::<O, WRITE>(worker, plan, args, &args.at);
+        if ends(worker, flow, last) {
+            return flow;
+        }
+        worker.iteration += 1;
+    }
     loop {
-        let flow = at_random::<O, WRITE>(worker, plan, args);
+        let flow = at_random::<O, WRITE, QUEUE>(worker, plan, args);
         if ends(worker, flow, last) {
             return flow;
         }
@@ -74,20 +143,31 @@ fn ends<O: Os>(worker: &mut Worker<O>, flow: Flow, last: u64) -> bool {
     flow != Flow::Next || worker.iteration >= last || worker.is_over() || !O::BYTES && worker.keeps_step()
 }
 
+/// One transfer to its end, by a call or through a queue that takes no more than one, where no claim
+/// is to be made.
 #[inline(always)]
-fn at_random<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
-    let Worker { hands, random, claims, os, buffers, .. } = &mut *worker;
+fn at_random<O: Os, const WRITE: bool, const QUEUE: bool>(
+    worker: &mut Worker<O>,
+    plan: &Plan,
+    args: &Args,
+) -> Flow {
+    let Worker { hands, random, os, buffers, .. } = &mut *worker;
     let asked = args.fixed;
     let Some(Hand { file, .. }) = hands.get_mut(usize::from(args.set)) else { return Flow::Next };
     // The first transfer of a file goes the long way, and then says that its transfers name offsets;
     // buffered ones never do. A file that is not open the machine refuses.
     let mask = asked.wrapping_neg();
     let whole = file.size & mask;
-    if whole == 0 || !file.positional || !claims.is_empty() {
+    if whole == 0 || !file.positional {
         return step::<O, WRITE>(worker, plan, args, &args.at);
     }
     // The block that the long way draws: x * blocks / 2^64, times the size of one.
-    let offset = random.below(Purpose::Place, whole) & mask;
+    let offset = random.own_below(Purpose::Place, whole) & mask;
+    if QUEUE {
+        let (fd, len) = (file.fd, asked as u32);
+        file.moved::<WRITE>(Some(offset), asked);
+        return worker.transfer_one::<WRITE>(args, Queued { fd, offset, len, asked: len, checked: false });
+    }
     let result = call::<O, WRITE>(os, buffers, args.data, file.fd, Some(offset), asked as usize);
     if result != Ok(asked as usize) {
         return moved_less::<O, WRITE>(worker, args, Some(offset), (asked, asked), result);
@@ -97,7 +177,7 @@ fn at_random<O: Os, const WRITE: bool>(worker: &mut Worker<O>, plan: &Plan, args
     Flow::Next
 }
 
-/// The same through a queue; goes on to as many iterations, up to `last`, as the queue has room for.
+/// Into a queue that takes several; goes on to as many iterations, up to `last`, as the queue has room for.
 #[inline(always)]
 fn queue_at_random<O: Os, const WRITE: bool>(
     worker: &mut Worker<O>,
@@ -121,7 +201,7 @@ fn queue_at_random<O: Os, const WRITE: bool>(
     let span = Queued { fd, offset: 0, len, asked: len, checked: false };
     let mut offset = 0;
     let flow = worker.enqueue_each::<WRITE>(args, span, count, |random| {
-        offset = random.below(Purpose::Place, whole) & mask;
+        offset = random.own_below(Purpose::Place, whole) & mask;
         offset
     });
     if let Some(Hand { file, .. }) = worker.hands.get_mut(set) {

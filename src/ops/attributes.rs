@@ -84,7 +84,7 @@ fn set_xattr<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
 fn get_xattr<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     let name = attribute(plan, args);
     let fd = worker.hands[usize::from(args.set)].file.fd;
-    let result = worker.os.get_xattr(fd, Worker::<O>::path(&name)).map(|_| ());
+    let result = worker.os.get_xattr(fd, Worker::<O>::path(&name), LONGEST_VALUE as usize).map(|_| ());
     worker.settle(args, result, "fgetxattr")
 }
 

@@ -1,6 +1,6 @@
 //! The operation table: one row an operation, one file a family.
 
-mod at_random;
+pub mod at_random;
 pub mod attributes;
 pub mod data;
 pub mod durability;

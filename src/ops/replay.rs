@@ -5,12 +5,13 @@
 //! goes on; only what the machine itself refuses (no space, a broken device) ends it.
 
 use std::ffi::{CStr, CString};
+use std::fmt;
 
 use super::row::*;
 use super::table::family;
 use crate::os::{Call, Errno, Fd, Lock, Os, Recipe};
 use crate::plan::instr::*;
-use crate::plan::stream::{Entry, Kind as Request, Wide, opens};
+use crate::plan::stream::{BASE, Entry, Kind as Request, Wide, opens};
 use crate::profile::shape::{Field, Kind, Verb};
 use crate::vm::claims::ClaimUnit;
 use crate::vm::fault::Flow;
@@ -23,6 +24,11 @@ const OPTIONS: &[Field] = &[
     Field::new("sync_dirs", Kind::Bool, "the directory is made durable after each removal and rename"),
     Field::new("sync_writes", Kind::Bool, "the file is made durable after each write"),
     Field::new("no_resolve", Kind::Bool, "a name that is not found is not looked for in its whole directory"),
+    Field::new(
+        "attributes",
+        Kind::Bool,
+        "a file server's own facts are kept with each file as its attribute user.DosAttrib",
+    ),
 ];
 
 family! {
@@ -54,6 +60,9 @@ const DIRECTORY: i32 = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_DIRECTORY;
 const FILE_MODE: u32 = 0o600;
 const OPENED_DIR_MODE: u32 = 0o700;
 const DIR_MODE: u32 = 0o777;
+/// The attribute in which a file server keeps its own facts of a file, and their length in bytes.
+const FACTS: &CStr = c"user.DosAttrib";
+const FACTS_LEN: usize = 44;
 
 /// One pass through the load.
 struct Pass<'a, O: Os> {
@@ -65,15 +74,57 @@ struct Pass<'a, O: Os> {
 
 /// What came of one request.
 struct Outcome {
-    /// As it was recorded?
-    expected: bool,
+    /// Where it was not what had been recorded: what it was.
+    unexpected: Option<Unexpected>,
     moved: u64,
     requested: u64,
 }
 
+/// What else came than had been recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unexpected {
+    /// A success where a failure had been recorded.
+    Success,
+    /// A failure where a success had been recorded.
+    Failure(Errno),
+    /// It moved fewer or more bytes.
+    Moved { bytes: u64, recorded: u64 },
+    /// The file it is about could not be opened before.
+    NotOpen,
+}
+
+impl fmt::Display for Unexpected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unexpected::Success => f.write_str("was recorded as a failure and succeeded"),
+            Unexpected::Failure(errno) => write!(f, "was recorded as a success and failed: {errno}"),
+            Unexpected::Moved { bytes, recorded } => {
+                write!(f, "was recorded with {recorded} bytes and moved {bytes}")
+            }
+            Unexpected::NotOpen => f.write_str("is about a file that could not be opened before"),
+        }
+    }
+}
+
 impl Outcome {
-    fn of(expected: bool) -> Outcome {
-        Outcome { expected, moved: 0, requested: 0 }
+    const AS_RECORDED: Outcome = Outcome { unexpected: None, moved: 0, requested: 0 };
+
+    fn otherwise(unexpected: Unexpected) -> Outcome {
+        Outcome { unexpected: Some(unexpected), ..Outcome::AS_RECORDED }
+    }
+
+    fn moved(moved: u64, requested: u64, recorded: u64) -> Outcome {
+        let unexpected = (moved != recorded).then_some(Unexpected::Moved { bytes: moved, recorded });
+        Outcome { unexpected, moved, requested }
+    }
+
+    /// A success or a usual failure held against whether it was recorded as a success.
+    fn held_to(succeeds: bool, result: Result<(), Errno>) -> Outcome {
+        match result {
+            Ok(()) if !succeeds => Outcome::otherwise(Unexpected::Success),
+            Err(errno) if succeeds => Outcome::otherwise(Unexpected::Failure(errno)),
+            _ => Outcome::AS_RECORDED,
+        }
     }
 }
 
@@ -104,7 +155,7 @@ fn usual(errno: Errno) -> bool {
 impl<O: Os> Pass<'_, O> {
     fn run(&mut self, plan: &Plan) -> Flow {
         let replay = self.replay;
-        for entry in &replay.stream.entries {
+        for (number, entry) in replay.stream.entries.iter().enumerate() {
             if self.worker.is_over() || !O::BYTES && self.worker.keeps_step() {
                 return Flow::Over;
             }
@@ -127,7 +178,7 @@ impl<O: Os> Pass<'_, O> {
             }
             self.state.next_operation();
             match self.perform(entry, range) {
-                Ok(outcome) => self.count(entry, &outcome),
+                Ok(outcome) => self.count(number, entry, &outcome),
                 Err(refused) => return self.give_up(refused, entry.kind.moves().then_some(range)),
             }
         }
@@ -135,27 +186,55 @@ impl<O: Os> Pass<'_, O> {
     }
 
     #[inline]
-    fn count(&mut self, entry: &Entry, outcome: &Outcome) {
+    fn count(&mut self, number: usize, entry: &Entry, outcome: &Outcome) {
         let stat = self.replay.stats.get(entry.kind as usize).copied().unwrap_or(NO_STAT);
         self.worker.finish(stat, outcome.moved, outcome.requested);
-        if !outcome.expected
-            && let Some(stat) = self.worker.stats.get_mut(usize::from(stat))
-        {
-            stat.errors += 1;
+        if let Some(unexpected) = outcome.unexpected {
+            if let Some(stat) = self.worker.stats.get_mut(usize::from(stat)) {
+                stat.errors += 1;
+            }
+            self.tell(number, entry, unexpected);
         }
+    }
+
+    /// The first request that did not end as recorded is told with its place.
+    #[cold]
+    fn tell(&mut self, number: usize, entry: &Entry, unexpected: Unexpected) {
+        if self.worker.unexpected.is_some() {
+            return;
+        }
+        let stream = &self.replay.stream;
+        let path = match entry.kind {
+            Request::Read | Request::Write | Request::Close | Request::Lock | Request::Unlock => {
+                let before = stream.entries.get(..number).unwrap_or_default().iter().rev();
+                let mut opens = before.filter(|e| e.kind == Request::Open && e.handle == entry.handle);
+                opens.next().map_or(BASE, |open| open.a)
+            }
+            _ => entry.a,
+        };
+        let path = String::from_utf8_lossy(&self.full(path)).into_owned();
+        let words =
+            format!("line {} of the load, {} {path}, {unexpected}", stream.line(number), entry.kind.key());
+        self.worker.unexpected = Some((self.worker.now, words.into()));
+    }
+
+    /// A path with all its names, as they are here.
+    fn full(&self, path: u32) -> Vec<u8> {
+        let mut names = Vec::new();
+        let mut at = path;
+        while at != BASE {
+            names.push(self.state.name(at).to_bytes().to_vec());
+            at = self.state.parent(at);
+        }
+        names.reverse();
+        names.join(&b'/')
     }
 
     /// The machine cannot go on: the fault names the path as it is here.
     #[cold]
     fn give_up(&mut self, Refused(call, path, errno): Refused, range: Option<Wide>) -> Flow {
-        let mut names = Vec::new();
-        let mut at = path;
-        while at != crate::plan::stream::BASE {
-            names.push(self.state.name(at).to_bytes().to_vec());
-            at = self.state.parent(at);
-        }
-        names.reverse();
-        self.worker.set_path(&names.join(&b'/'));
+        let path = self.full(path);
+        self.worker.set_path(&path);
         self.worker.fail(call, range.map(|r| r[0]), range.map(|r| r[1]), Some(errno), None)
     }
 
@@ -188,34 +267,45 @@ impl<O: Os> Pass<'_, O> {
             }),
             Request::Fsync => self.on_handle(entry, "fsync", |pass, handle| pass.worker.os.fsync(handle.fd)),
             Request::QueryFile => {
-                self.on_handle(entry, "fstat", |pass, handle| pass.worker.os.fstat(handle.fd).map(|_| ()))
+                let asked = self
+                    .on_handle(entry, "fstat", |pass, handle| pass.worker.os.fstat(handle.fd).map(|_| ()))?;
+                self.on_handle(entry, "fgetxattr", |pass, handle| pass.read_facts(handle.fd))?;
+                Ok(asked)
             }
-            Request::SetFile => self.on_handle(entry, "utimensat", |pass, handle| {
-                pass.worker.os.fstat(handle.fd)?;
-                // By name, which a rename may have taken away: not looked at.
-                match pass.at(path, O::utimes) {
-                    Err(errno) if usual(errno) => Ok(()),
-                    other => other,
+            Request::SetFile => {
+                self.on_handle(entry, "fgetxattr", |pass, handle| pass.read_facts(handle.fd))?;
+                let mut regular = false;
+                let set = self.on_handle(entry, "utimensat", |pass, handle| {
+                    regular = !pass.worker.os.fstat(handle.fd)?.directory;
+                    // By name, which a rename may have taken away: not looked at.
+                    match pass.at(path, O::utimes) {
+                        Err(errno) if usual(errno) => Ok(()),
+                        other => other,
+                    }
+                })?;
+                if regular {
+                    self.on_handle(entry, "fsetxattr", |pass, handle| pass.renew_facts(handle.fd))?;
                 }
-            }),
+                Ok(set)
+            }
             Request::Lock | Request::Unlock => self.on_handle(entry, "fcntl", |pass, handle| {
                 let kind = if entry.kind == Request::Lock { Lock::Write } else { Lock::Unlock };
                 pass.worker.os.lock(handle.fd, kind, range[0], range[1])
             }),
             Request::QueryFs => {
-                let place = self.state.place(&mut self.worker.os, crate::plan::stream::BASE);
+                let place = self.state.place(&mut self.worker.os, BASE);
                 let asked = place.map(|place| place.dir).and_then(|dir| self.worker.os.statfs(dir));
-                asked.map(|_| Outcome::of(true)).map_err(|errno| Refused("statfs", path, errno))
+                asked.map(|_| Outcome::AS_RECORDED).map_err(|errno| Refused("statfs", path, errno))
             }
             Request::QueryPath => {
                 self.resolve(path)?;
-                Ok(Outcome::of(true))
+                Ok(Outcome::AS_RECORDED)
             }
             Request::FindFirst => self.find(entry),
             Request::Mkdir => {
                 self.resolve(path)?;
                 self.mkdir(path, DIR_MODE)?;
-                Ok(Outcome::of(true))
+                Ok(Outcome::AS_RECORDED)
             }
             Request::Unlink | Request::Rmdir => self.remove(entry),
             Request::Rename => self.rename(entry),
@@ -225,18 +315,17 @@ impl<O: Os> Pass<'_, O> {
                     Err(errno) if usual(errno) => {}
                     Err(errno) => return Err(Refused("open", path, errno)),
                 }
-                Ok(Outcome::of(true))
+                Ok(Outcome::AS_RECORDED)
             }
-            Request::Sleep | Request::NotBefore => Ok(Outcome::of(true)),
+            Request::Sleep | Request::NotBefore => Ok(Outcome::AS_RECORDED),
         }
     }
 
     /// A call's result held against what was recorded.
     fn settle(&self, call: &'static str, path: u32, succeeds: bool, result: Call<()>) -> Done {
         match result {
-            Ok(()) => Ok(Outcome::of(succeeds)),
-            Err(errno) if usual(errno) => Ok(Outcome::of(!succeeds)),
-            Err(errno) => Err(Refused(call, path, errno)),
+            Err(errno) if !usual(errno) => Err(Refused(call, path, errno)),
+            result => Ok(Outcome::held_to(succeeds, result)),
         }
     }
 
@@ -259,9 +348,9 @@ impl<O: Os> Pass<'_, O> {
         call: &'static str,
         f: impl FnOnce(&mut Self, OpenHandle) -> Call<()>,
     ) -> Done {
-        let Some(handle) = self.handle(entry) else { return Ok(Outcome::of(false)) };
+        let Some(handle) = self.handle(entry) else { return Ok(Outcome::otherwise(Unexpected::NotOpen)) };
         match f(self, handle) {
-            Ok(()) => Ok(Outcome::of(true)),
+            Ok(()) => Ok(Outcome::AS_RECORDED),
             Err(errno) => Err(Refused(call, handle.path, errno)),
         }
     }
@@ -274,7 +363,11 @@ impl<O: Os> Pass<'_, O> {
     /// for in its whole directory.
     fn resolve(&mut self, path: u32) -> Done<()> {
         match self.look(path, |os, dir, name| os.stat(dir, name)) {
-            Ok(_) => return Ok(()),
+            Ok(_) if !self.replay.options.attributes => return Ok(()),
+            Ok(_) => {
+                let known = self.look(path, |os, dir, name| os.get_xattr_at(dir, name, FACTS, FACTS_LEN));
+                return no_facts(known.map(|_| ())).map_err(|errno| Refused("getxattr", path, errno));
+            }
             Err(errno) if usual(errno) => {}
             Err(errno) => return Err(Refused("stat", path, errno)),
         }
@@ -296,10 +389,32 @@ impl<O: Os> Pass<'_, O> {
         Ok(())
     }
 
+    /// Reads what a server keeps of an open file, where that is asked for.
+    fn read_facts(&mut self, fd: Fd) -> Call<()> {
+        if !self.replay.options.attributes {
+            return Ok(());
+        }
+        no_facts(self.worker.os.get_xattr(fd, FACTS, FACTS_LEN).map(|_| ()))
+    }
+
+    /// Reads it and writes it anew. The times in it differ each time: a file system may leave out
+    /// what changes nothing.
+    fn renew_facts(&mut self, fd: Fd) -> Call<()> {
+        if !self.replay.options.attributes {
+            return Ok(());
+        }
+        self.read_facts(fd)?;
+        let mut facts = [0; FACTS_LEN];
+        if let Some(time) = facts.first_chunk_mut() {
+            *time = self.worker.now.to_le_bytes();
+        }
+        self.worker.os.set_xattr(fd, FACTS, &facts)
+    }
+
     /// Reads the directory of a path to its end, or until `seen` says of an entry that it is enough.
     fn list(&mut self, path: u32, mut seen: impl FnMut(&CStr) -> bool) -> Done<()> {
         let opened = match self.state.parent(path) {
-            _ if path == crate::plan::stream::BASE => return Ok(()),
+            _ if path == BASE => return Ok(()),
             dir => self.look(dir, |os, dir, name| os.open(dir, name, DIRECTORY, 0)),
         };
         let fd = match opened {
@@ -328,7 +443,7 @@ impl<O: Os> Pass<'_, O> {
                 entries >= most
             })?;
         }
-        Ok(Outcome::of(true))
+        Ok(Outcome::AS_RECORDED)
     }
 
     fn mkdir(&mut self, path: u32, mode: u32) -> Done<()> {
@@ -361,33 +476,38 @@ impl<O: Os> Pass<'_, O> {
         };
         let fd = match opened {
             Ok(fd) => fd,
-            Err(errno) if usual(errno) => return Ok(Outcome::of(!entry.succeeds())),
+            Err(errno) if usual(errno) => return Ok(Outcome::held_to(entry.succeeds(), Err(errno))),
             Err(errno) => return Err(Refused("open", path, errno)),
         };
-        let os = &mut self.worker.os;
-        let asked = os.fstat(fd).map_err(|errno| Refused("fstat", path, errno));
         match self.state.handles.get_mut(usize::from(entry.handle)) {
             Some(handle) if entry.succeeds() => *handle = OpenHandle { fd, path },
-            _ => os.close(fd).map_err(|errno| Refused("close", path, errno))?,
+            // It should have failed: nobody will ask for it.
+            _ => {
+                self.worker.os.close(fd).map_err(|errno| Refused("close", path, errno))?;
+                return Ok(Outcome::otherwise(Unexpected::Success));
+            }
         }
-        asked?;
-        Ok(Outcome::of(entry.succeeds()))
+        let about = self.worker.os.fstat(fd).map_err(|errno| Refused("fstat", path, errno))?;
+        if entry.b & opens::DIRECTORY == 0 && !about.directory {
+            self.renew_facts(fd).map_err(|errno| Refused("fsetxattr", path, errno))?;
+        }
+        Ok(Outcome::AS_RECORDED)
     }
 
-    fn read(&mut self, entry: &Entry, [offset, len, expected]: Wide) -> Done {
-        let Some(handle) = self.handle(entry) else { return Ok(Outcome::of(false)) };
+    fn read(&mut self, entry: &Entry, [offset, len, recorded]: Wide) -> Done {
+        let Some(handle) = self.handle(entry) else { return Ok(Outcome::otherwise(Unexpected::NotOpen)) };
         let Worker { os, buffers, .. } = &mut *self.worker;
         match os.read(handle.fd, Some(offset), buffers.reading(len as usize)) {
-            Ok(moved) => {
-                Ok(Outcome { expected: moved as u64 == expected, moved: moved as u64, requested: len })
+            Ok(moved) => Ok(Outcome::moved(moved as u64, len, recorded)),
+            Err(errno) if usual(errno) => {
+                Ok(Outcome { requested: len, ..Outcome::otherwise(Unexpected::Failure(errno)) })
             }
-            Err(errno) if usual(errno) => Ok(Outcome { expected: false, moved: 0, requested: len }),
             Err(errno) => Err(Refused("pread64", handle.path, errno)),
         }
     }
 
-    fn write(&mut self, entry: &Entry, [offset, len, expected]: Wide) -> Done {
-        let Some(handle) = self.handle(entry) else { return Ok(Outcome::of(false)) };
+    fn write(&mut self, entry: &Entry, [offset, len, recorded]: Wide) -> Done {
+        let Some(handle) = self.handle(entry) else { return Ok(Outcome::otherwise(Unexpected::NotOpen)) };
         let Worker { os, buffers, .. } = &mut *self.worker;
         let data = buffers.data(self.data, len as usize);
         let moved = os.write(handle.fd, Some(offset), data, self.data);
@@ -395,7 +515,7 @@ impl<O: Os> Pass<'_, O> {
         if self.replay.options.sync_writes {
             os.fsync(handle.fd).map_err(|errno| Refused("fsync", handle.path, errno))?;
         }
-        Ok(Outcome { expected: moved == expected, moved, requested: len })
+        Ok(Outcome::moved(moved, len, recorded))
     }
 
     fn remove(&mut self, entry: &Entry) -> Done {
@@ -445,6 +565,14 @@ impl<O: Os> Pass<'_, O> {
         let synced = self.worker.os.fdatasync(fd);
         let closed = self.worker.os.close(fd);
         synced.and(closed).map_err(|errno| Refused("fdatasync", path, errno))
+    }
+}
+
+/// A file of which the server keeps nothing yet is as good.
+fn no_facts(result: Call<()>) -> Call<()> {
+    match result {
+        Err(Errno(libc::ENODATA)) => Ok(()),
+        other => other,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::row::*;
 use super::table::family;
-use crate::os::Os;
 use crate::os::sql_error::SqlError;
+use crate::os::{Os, Stopping};
 use crate::plan::instr::*;
 use crate::profile::shape::{Kind, Verb};
 use crate::vm::claims::ClaimUnit;
@@ -55,11 +55,16 @@ fn sql<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
         text.clear();
         worker.render(&statement.pieces, &mut text);
         let result = match std::str::from_utf8(&text) {
-            Ok(text) => worker.os.db_exec(db, text),
+            Ok(text) => worker.os.db_exec(db, text, worker.deadline.0),
             Err(_) => Err(SqlError::new(1, "the statement is not UTF-8")),
         };
         let flow = match result {
             Ok(()) => worker.settle(args, Ok(()), "sql"),
+            // Undone, and no operation: what was looked at within it is looked at again.
+            Err(error) if error.is_interrupt() => {
+                worker.restart_clock();
+                return Flow::Over;
+            }
             Err(error) => failed(worker, args, "sql", *error, Some((&text, statement.line))),
         };
         if flow != Flow::Next {
@@ -104,7 +109,9 @@ pub fn open<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     }
     worker.lay_down(args.set);
     let dir = worker.member_path(args.set);
-    match worker.with_path(|os, path| os.db_open(dir, path, &plan.sql.pragmas)) {
+    let shared = std::sync::Arc::clone(&worker.shared);
+    let stopping: Stopping = std::sync::Arc::new(move || shared.stopping());
+    match worker.with_path(|os, path| os.db_open(dir, path, &plan.sql.pragmas, stopping)) {
         Ok(db) => {
             worker.hands[usize::from(args.set)].file.fd = db;
             worker.settle(args, Ok(()), "open")

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::at_random::Way;
 use super::row::Row;
 use crate::os::Os;
 use crate::plan::instr::{Args, Detail, EnginePlan, Instr, Moves, Plan};
@@ -83,6 +84,10 @@ pub struct Linked<'a, O: Os> {
     pub run: Exec<O>,
     /// Its operands.
     pub args: &'a Args,
+    /// Their index in the plan.
+    pub index: u32,
+    /// One transfer at a random place that is over when its call returns.
+    pub way: Option<Way>,
     /// Whether transfers in flight, or the engine in use, must be looked at before it.
     pub care: bool,
     /// It puts its transfers into a queue.
@@ -105,9 +110,12 @@ pub fn link<O: Os>(plan: &Plan) -> Vec<Linked<'_, O>> {
     let mut linked: Vec<Linked<O>> = plan
         .args
         .iter()
-        .map(|args| Linked {
+        .zip(0..)
+        .map(|(args, index)| Linked {
             run: |_, _, _| Flow::Next,
             args,
+            index,
+            way: None,
             care: false,
             queues: false,
             many: None,
@@ -124,6 +132,7 @@ pub fn link<O: Os>(plan: &Plan) -> Vec<Linked<'_, O>> {
             step.run = *run;
             if let Some((one, many)) = super::at_random::special(verb, plan, step.args) {
                 (step.run, step.many) = (one, Some(many));
+                step.way = super::at_random::way(verb, plan, step.args);
             }
             let whole = matches!(step.args.detail, Detail::Tree(_));
             step.queues =

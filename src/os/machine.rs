@@ -165,7 +165,12 @@ pub struct Transfer {
     pub slot: u32,
     /// Writes instead of reading.
     pub write: bool,
+    /// What a write holds.
+    pub data: Recipe,
 }
+
+/// Asked now and then by a call that may take long: whether it has to give up.
+pub type Stopping = std::sync::Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The end of one queued transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -294,12 +299,13 @@ pub trait Os: Send + 'static {
     /// The memory of a slot that is not in flight; empty where the machine moves no bytes, or has
     /// no such slot.
     fn slot(&mut self, slot: u32) -> &mut [u8];
-    /// Puts a transfer into the batch, which [`Os::reap`] hands to the kernel. Never more than the
-    /// queue's depth, and never a slot twice.
-    fn queue(&mut self, transfer: Transfer, recipe: Recipe) -> Call<()>;
-    /// Hands the batch over, waits for at least `at_least` of the transfers in flight, and takes
-    /// all that have ended. An engine without a queue never has any.
-    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()>;
+    /// Hands these transfers over, waits until at least `at_least` of those in flight have ended,
+    /// and takes all that have. Never more in flight than the queue's depth, and no slot twice
+    /// (`EBUSY`, `EINVAL`). An engine without a queue never has any.
+    fn exchange(&mut self, batch: &[Transfer], at_least: u32, into: &mut Vec<Completion>) -> Call<()>;
+    /// One transfer from its beginning to its end, with nothing else in flight: what
+    /// [`Os::exchange`] does for a queue of depth 1, in less.
+    fn transfer_one(&mut self, transfer: Transfer) -> Call<usize>;
     /// What became of the queue so far.
     fn queue_state(&self) -> QueueState;
     /// The engine that further transfers go through, where the machine has several; [`PLAIN`] is
@@ -359,8 +365,11 @@ pub trait Os: Send + 'static {
     fn utimes(&mut self, dir: Fd, path: &CStr) -> Call<()>;
     /// Sets an extended attribute, new or not.
     fn set_xattr(&mut self, fd: Fd, name: &CStr, value: &[u8]) -> Call<()>;
-    /// Length of an extended attribute in bytes; `ENODATA` where there is none.
-    fn get_xattr(&mut self, fd: Fd, name: &CStr) -> Call<usize>;
+    /// Reads an extended attribute into `room` bytes and gives its length in bytes; `ENODATA` where
+    /// there is none, `ERANGE` where it is longer.
+    fn get_xattr(&mut self, fd: Fd, name: &CStr, room: usize) -> Call<usize>;
+    /// The same of a name: a symbolic link is not followed.
+    fn get_xattr_at(&mut self, dir: Fd, path: &CStr, name: &CStr, room: usize) -> Call<usize>;
     /// Waits for the lock (`F_SETLKW`).
     fn lock(&mut self, fd: Fd, kind: Lock, offset: u64, len: u64) -> Call<()>;
     /// Bytes of entries read from an open directory; 0 at its end.
@@ -373,10 +382,17 @@ pub trait Os: Send + 'static {
 
     // --- databases ------------------------------------------------------------------------
     /// Opens the database `path`, made where it is not there, with these settings in this order.
-    /// What it returns is only for the other two.
-    fn db_open(&mut self, dir: Fd, path: &CStr, pragmas: &[(String, String)]) -> SqlCall<Fd>;
-    /// Performs one statement to its end.
-    fn db_exec(&mut self, db: Fd, statement: &str) -> SqlCall<()>;
+    /// What it returns is only for the other two. Statements give up where `stopping` says so.
+    fn db_open(
+        &mut self,
+        dir: Fd,
+        path: &CStr,
+        pragmas: &[(String, String)],
+        stopping: Stopping,
+    ) -> SqlCall<Fd>;
+    /// Performs one statement to its end, or until `deadline`: one that takes longer, or is to stop,
+    /// is undone and ends with the code [`INTERRUPT`](crate::os::sql_error::INTERRUPT).
+    fn db_exec(&mut self, db: Fd, statement: &str, deadline: Nanos) -> SqlCall<()>;
     /// Ends a connection.
     fn db_close(&mut self, db: Fd) -> SqlCall<()>;
 

@@ -18,6 +18,8 @@ pub struct SqlError {
 /// What a database answers: nothing, or the error. Boxed: it is rare.
 pub type SqlCall<T> = Result<T, Box<SqlError>>;
 
+/// The result code for a statement that was told to stop.
+pub const INTERRUPT: i32 = 9;
 /// The result code for a call of the system that failed.
 pub const IOERR: i32 = 10;
 /// The result code for a disk without room.
@@ -38,7 +40,7 @@ const PRIMARY: &[(i32, &str)] = &[
     (6, "SQLITE_LOCKED"),
     (7, "SQLITE_NOMEM"),
     (8, "SQLITE_READONLY"),
-    (9, "SQLITE_INTERRUPT"),
+    (INTERRUPT, "SQLITE_INTERRUPT"),
     (IOERR, "SQLITE_IOERR"),
     (11, "SQLITE_CORRUPT"),
     (12, "SQLITE_NOTFOUND"),
@@ -108,6 +110,11 @@ impl SqlError {
         let extended = EXTENDED.iter().find(|row| (row.0, row.1) == (primary, within)).map(|row| row.2);
         let plain = || PRIMARY.iter().find(|row| row.0 == primary).map(|row| row.1);
         extended.or_else(plain).unwrap_or("SQLITE_UNKNOWN")
+    }
+
+    /// Whether a statement was told to stop.
+    pub fn is_interrupt(&self) -> bool {
+        self.code & 0xff == INTERRUPT
     }
 
     /// What can be done about it, where that follows from the code.

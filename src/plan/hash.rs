@@ -314,7 +314,7 @@ fields! {
     Dataset { name, files, dirs, text, order }
     DataFile { start, len, dir, size }
     DataDir { start, len, parent, new }
-    ReplayOptions { sync_open, sync_dirs, sync_writes, no_resolve }
+    ReplayOptions { sync_open, sync_dirs, sync_writes, no_resolve, attributes }
     LoopPlan { until, ramp, budget, phase }
     MixPlan { table, targets, exact, decks }
     EachPlan { set, order, limit }

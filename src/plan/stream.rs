@@ -157,7 +157,10 @@ pub struct Stream {
     pub bytes: (u64, u64),
     /// Operations of each kind, by its number.
     pub counts: Vec<u64>,
-    /// What the stream does, as a hash.
+    /// Where in the recording the entries stand: a number of an entry, and the line (from 1) it is
+    /// from. Those up to the next number stand in the lines that follow, one each.
+    pub lines: Vec<(u32, u32)>,
+    /// What the stream does, as a hash; where it stands is no part of that.
     pub digest: [u8; 32],
 }
 
@@ -175,6 +178,7 @@ impl Stream {
             names: 0,
             bytes: (0, 0),
             counts: vec![0; Kind::ALL.len()],
+            lines: Vec::new(),
             digest: [0; 32],
         }
     }
@@ -185,6 +189,22 @@ impl Stream {
         self.text.push_str(name);
         self.paths.push(Path { parent, start, len });
         (self.paths.len() - 1) as u32
+    }
+
+    /// Adds an entry that stands in this line of the recording, from 1.
+    pub fn add_entry(&mut self, entry: Entry, line: usize) {
+        let (number, line) = (self.entries.len(), u32::try_from(line).unwrap_or(u32::MAX));
+        if self.line(number) != line as usize {
+            self.lines.push((number as u32, line));
+        }
+        self.entries.push(entry);
+    }
+
+    /// The line of the recording in which an entry stands, from 1; 0 where that is not known.
+    pub fn line(&self, entry: usize) -> usize {
+        let after = self.lines.partition_point(|(first, _)| *first as usize <= entry);
+        let run = after.checked_sub(1).and_then(|run| self.lines.get(run));
+        run.map_or(0, |(first, line)| *line as usize + (entry - *first as usize))
     }
 
     /// The last name of a path; empty for [`BASE`].
@@ -229,6 +249,7 @@ impl Stream {
         self.wide.shrink_to_fit();
         self.paths.shrink_to_fit();
         self.text.shrink_to_fit();
+        self.lines.shrink_to_fit();
         self.counts = vec![0; Kind::ALL.len()];
         let mut sha = Sha256::new();
         let mut piece = Vec::with_capacity(12 << 10);
@@ -263,6 +284,7 @@ impl Stream {
             + self.paths.capacity() * size_of::<Path>()
             + self.text.capacity()
             + self.counts.capacity() * size_of::<u64>()
+            + self.lines.capacity() * size_of::<(u32, u32)>()
     }
 }
 
@@ -277,6 +299,8 @@ pub struct ReplayOptions {
     pub sync_writes: bool,
     /// Names are looked up as they are written, never searched for in their directory.
     pub no_resolve: bool,
+    /// What a file server keeps beside each file is read and written as an extended attribute.
+    pub attributes: bool,
 }
 
 /// One step that replays a stream.

@@ -317,7 +317,7 @@ pub fn replay(replay: &ReplayPlan) -> Vec<String> {
         format!("{} operations: {}", stream.entries.len(), counts.join(", ")),
         format!("{read} bytes read, {written} written"),
     ];
-    let ReplayOptions { sync_open, sync_dirs, sync_writes, no_resolve } = replay.options;
+    let ReplayOptions { sync_open, sync_dirs, sync_writes, no_resolve, attributes } = replay.options;
     if replay.pace.is_some() {
         parts.push("at the loop's rate, operation by operation".into());
     }
@@ -326,6 +326,7 @@ pub fn replay(replay: &ReplayPlan) -> Vec<String> {
         (sync_dirs, "directories made durable"),
         (sync_writes, "files made durable after each write"),
         (no_resolve, "names that are not found are looked for no further"),
+        (attributes, "what a server keeps of a file is its attribute"),
     ] {
         if is {
             parts.push(words.into());

@@ -104,7 +104,7 @@ pub enum Segment {
     Clock(Format),
     /// `{random:24}`: so many random letters and digits.
     Random(usize),
-    /// `{digits:4}`: so many random decimal digits.
+    /// `{digits:4}`: so many random decimal digits, always that many: the first may be 0 too.
     Digits(usize),
 }
 

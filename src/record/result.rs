@@ -214,6 +214,8 @@ pub struct Effective {
     pub device_written_bytes: Option<u64>,
     /// Share of the time the busiest worker spent on a processor, 0 to 1.
     pub busiest_worker: Option<f64>,
+    /// The first request of a recorded load that did not end as it was recorded.
+    pub unexpected: Option<String>,
     /// What the kernel could not do, and what was done instead.
     pub fallbacks: Vec<String>,
 }

@@ -345,6 +345,7 @@ impl Row {
         }
         for effective in self.runs.iter_mut().map(|run| &mut run.effective).chain([&mut self.effective]) {
             effective.cache.iter_mut().for_each(apply);
+            effective.unexpected.iter_mut().for_each(apply);
             effective.fallbacks.iter_mut().for_each(apply);
         }
         for finding in self.verdict.iter_mut().flat_map(|verdict| &mut verdict.findings) {

@@ -288,6 +288,7 @@ fn effective(plan: &Plan, team: &TeamRun, context: &Context, cache: Option<Strin
         depth: depth(team),
         queue: queue_use(team),
         layout: (!layouts.is_empty()).then(|| layouts.join(", ")),
+        unexpected: team.unexpected.clone(),
         application_read_bytes: Some(read),
         application_written_bytes: Some(written),
         fallbacks,

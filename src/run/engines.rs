@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::os::Errno;
-use crate::os::linux::engines::{self, Refused, several::Several};
+use crate::os::linux::engines::{self, Refused, any::Any, several::Several};
 use crate::os::linux::sqlite;
 use crate::plan::instr::{Direct, EnginePlan, Plan};
 use crate::record::{NoResult, Reason};
@@ -86,7 +86,7 @@ impl Chosen {
 
     /// One worker's engines.
     pub fn make(&self) -> Several {
-        Several::new(self.plan.engines.iter().map(|engine| engines::make(&engine.name)).collect())
+        Several::new(self.plan.engines.iter().map(|engine| Any::new(&engine.name)).collect())
     }
 }
 

@@ -9,7 +9,7 @@ use super::engines;
 use super::numbers::{self, Numbers};
 use crate::plan::hash::plan_hash;
 use crate::plan::instr::Plan;
-use crate::plan::lower::lower;
+use crate::plan::lower::{lower, replay};
 use crate::profile::case::{BoundCase, each_once};
 use crate::profile::diagnostic::Diagnostic;
 use crate::profile::node::{Node, Value};
@@ -29,8 +29,8 @@ pub struct Prepared {
     pub cache: Cache,
     /// The numbers it reports.
     pub specs: Vec<MetricSpec>,
-    /// What will happen; or why this program cannot do it.
-    pub plan: Result<Arc<Plan>, String>,
+    /// What will happen; or what is wrong with a file of the user's that it is about.
+    pub plan: Result<Arc<Plan>, Vec<Diagnostic>>,
     /// What its row says before it has run.
     pub about: record::Case,
 }
@@ -57,7 +57,11 @@ pub fn one(planned: PlannedCase) -> Result<Prepared, Vec<Diagnostic>> {
     };
     let specs = live(specs, &bound);
     let engine = engine(&bound.body);
-    let plan: Result<Arc<Plan>, String> = Ok(Arc::new(lower(&bound)?));
+    let plan = match lower(&bound) {
+        Ok(plan) => Ok(Arc::new(plan)),
+        Err(problems) if problems.iter().all(|problem| problem.code == replay::UNUSABLE) => Err(problems),
+        Err(problems) => return Err(problems),
+    };
     if let Ok(plan) = &plan {
         let problems = results::check_names(&specs, &numbers::known(plan), &bound.scope);
         if !problems.is_empty() {
@@ -67,6 +71,13 @@ pub fn one(planned: PlannedCase) -> Result<Prepared, Vec<Diagnostic>> {
     let engine = plan.as_deref().map_or(engine, engines::names);
     let about = about(&bound, &specs, plan.as_deref().ok(), engine);
     Ok(Prepared { bound, runs, cache, specs, plan, about })
+}
+
+/// Why a case cannot be run whose file of the user's is wrong.
+pub fn unusable(problems: &[Diagnostic]) -> record::Reason {
+    let Some(first) = problems.first() else { return record::Reason::new("it cannot be compiled") };
+    let what_to_do = Some(first.help.join("; ")).filter(|help| !help.is_empty());
+    record::Reason { what_to_do, ..record::Reason::new(first.message.clone()) }
 }
 
 /// The numbers that are reported with these values: those whose condition is already decided

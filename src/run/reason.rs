@@ -118,6 +118,13 @@ fn explained(call: &str, number: Errno, fault: &Fault, worker: u32) -> (String, 
                  depth, fewer workers), or use another engine or target",
             ),
         ),
+        libc::ENOENT | libc::EEXIST | libc::ENOTEMPTY | libc::ENODATA => (
+            format!("{call}: {number}"),
+            Some("correct the steps, or name the error in the step's `expect` where it may happen"),
+        ),
+        libc::ENOMEM => {
+            (format!("{call}: {number}"), Some("run with fewer workers, smaller blocks or less depth"))
+        }
         libc::ENAMETOOLONG => (format!("{call}: {number}"), Some("use shorter names or fewer directories")),
         _ => (format!("{call}: {number}"), None),
     }

@@ -79,12 +79,14 @@ impl Repeats {
     }
 
     /// Puts the outcome into the row; with what makes it doubtful, where something does.
-    pub fn settle(self, row: &mut Row, doubts: Vec<Finding>) {
+    pub fn settle(self, row: &mut Row, mut doubts: Vec<Finding>) {
         if let Some((outcome, reason)) = self.failed {
             row.no_result(outcome, reason);
             return;
         }
         let effective = self.done.first().map(|run| run.effective.clone()).unwrap_or_default();
+        let unexpected = self.done.iter().find_map(|run| run.effective.unexpected.clone());
+        doubts.extend(unexpected.map(|message| Finding { check: "replay".into(), doubt: true, message }));
         row.measured(Measured {
             engine: effective.engine.clone(),
             effective,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::case::{self, Counted, Job, Missed};
 use super::numbers;
 use super::preflight::Judged;
-use super::prepare::{Prepared, case_number};
+use super::prepare::{self, Prepared, case_number};
 use super::progress::Progress;
 use super::repeats::{self, Repeats};
 use super::stop::Stop;
@@ -150,7 +150,7 @@ fn one_case(
             if let Some((outcome, reason)) = refused {
                 repeats.fail(outcome, reason);
             } else if let Err(why) = &case.plan {
-                repeats.fail(NoResult::Unsupported, Reason::new(why.clone()));
+                repeats.fail(NoResult::Failed, prepare::unusable(why));
             } else if left.is_some_and(|left| left <= 0.0) {
                 repeats.fail(NoResult::Skipped, Reason::new("the time budget is spent"));
             }

@@ -27,6 +27,7 @@ pub fn describe(root: &Root) -> System {
             .map(|source| Clock { source, cost_ns: None }),
         container: container(root),
         virtual_machine: virtual_machine(root, &cpuinfo),
+        sqlite: Some(crate::os::linux::sqlite::version().into()),
         ..System::default()
     }
 }

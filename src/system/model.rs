@@ -40,6 +40,8 @@ pub struct System {
     pub virtual_machine: Option<String>,
     /// Cost of one operation that does nothing, in ns: the tool's own overhead.
     pub null_op_ns: Option<f64>,
+    /// Version of the SQLite in this program.
+    pub sqlite: Option<String>,
     /// What another tool's report says of its machine, in the order of that report.
     pub listed: Vec<Listed>,
 }

@@ -27,9 +27,7 @@ impl<O: Os> Worker<O> {
     /// and further transfers go through the page cache.
     #[cold]
     pub fn gives_up_direct(&mut self, args: &Args, fd: Fd, call: &'static str, errno: Errno) -> bool {
-        let kept = self.plan.sets.get(usize::from(args.set)).is_some_and(|set| set.prefer_direct);
-        let opened = |other: &Args| other.set == args.set && other.opening.prefer_direct;
-        if errno.0 != libc::EINVAL || !(kept || self.plan.args.iter().any(opened)) {
+        if errno.0 != libc::EINVAL || !self.prefers_direct(args) {
             return false;
         }
         let given_up = self.os.make_buffered(fd) == Ok(true);
@@ -37,5 +35,18 @@ impl<O: Os> Worker<O> {
             self.refused_direct.get_or_insert((call, errno));
         }
         given_up
+    }
+
+    /// Whether a transfer may have been refused because it was in flight when its file's direct I/O
+    /// was given up.
+    #[cold]
+    pub fn was_direct(&mut self, args: &Args, errno: Errno) -> bool {
+        errno.0 == libc::EINVAL && self.refused_direct.is_some() && self.prefers_direct(args)
+    }
+
+    fn prefers_direct(&self, args: &Args) -> bool {
+        let kept = self.plan.sets.get(usize::from(args.set)).is_some_and(|set| set.prefer_direct);
+        let opened = |other: &Args| other.set == args.set && other.opening.prefer_direct;
+        kept || self.plan.args.iter().any(opened)
     }
 }

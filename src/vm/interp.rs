@@ -4,6 +4,7 @@ use super::claims::{Claim, ClaimUnit};
 use super::fault::Flow;
 use super::random::Purpose;
 use super::worker::{Steady, Worker};
+use crate::ops::at_random;
 use crate::ops::row::Counts;
 use crate::ops::table::{Linked, NO_LOOP};
 use crate::os::{Nanos, Os};
@@ -27,12 +28,12 @@ pub fn run<O: Os>(
     worker: &mut Worker<O>,
     plan: &Plan,
     code: &[Instr],
-    steps: &[Linked<O>],
+    steps: &[Linked<'_, O>],
 ) -> Result<(), Stopped> {
     let end = code.len() as Pc;
     let mut pc: Pc = 0;
     let counted: Vec<bool> = crate::ops::rows().map(|row| row.counts == Counts::Operation).collect();
-    let mixes = whole_loops(plan, code);
+    let mixes = whole_loops(plan, code, steps);
     while let Some(&instr) = code.get(pc as usize) {
         match instr {
             Instr::Op { op, args: index } => {
@@ -115,13 +116,20 @@ pub fn run<O: Os>(
                 pc += 1;
             }
             Instr::Mix { id } => {
-                pc = choose(worker, plan, id);
-                let whole = mixes.get(usize::from(id)).copied().flatten();
-                let Some(lp) = whole.filter(|_| !worker.counts_operations) else { continue };
+                let (drawn, to) = choose(worker, plan, id);
+                pc = to;
+                let whole = mixes.get(usize::from(id)).and_then(Option::as_ref);
+                let Some(whole) = whole.filter(|_| !worker.counts_operations) else { continue };
                 let first = worker.iteration;
-                let last = first + free_iterations(worker, lp.0);
-                let (at, flow) = choose_in_a_row(worker, plan, code, steps, (id, pc, lp.1), last);
-                worker.loops[usize::from(lp.0)].iterations += worker.iteration - first;
+                let last = first + free_iterations(worker, whole.id);
+                let (at, flow) = match (plan.mixes.get(usize::from(id)), drawn) {
+                    (Some(mix), Some(drawn)) if !whole.steps.is_empty() && worker.claims.is_empty() => {
+                        let (left, flow) = at_random::mixed(worker, plan, &whole.steps, drawn, last);
+                        (left.map_or(whole.end, |drawn| target(mix, mix.table.get(drawn).copied())), flow)
+                    }
+                    _ => choose_in_a_row(worker, plan, code, steps, (id, pc, whole.end), last),
+                };
+                worker.loops[usize::from(whole.id)].iterations += worker.iteration - first;
                 pc = match (flow, steps.get(worker.running as usize)) {
                     (Flow::Next, _) => at,
                     (other, Some(step)) => match leave(worker, step.args, other, end) {
@@ -181,9 +189,23 @@ fn in_a_row<O: Os>(worker: &mut Worker<O>, plan: &Plan, step: &Linked<O>, last: 
     }
 }
 
-/// For each mix that is all of a loop and consists of single steps: the loop, and where it ends.
-fn whole_loops(plan: &Plan, code: &[Instr]) -> Vec<Option<(u16, Pc)>> {
-    let mut out = vec![None; plan.mixes.len()];
+/// A mix that is all of a loop and consists of single steps.
+struct Whole<'a, O: Os> {
+    /// The loop.
+    id: u16,
+    /// Where it ends.
+    end: Pc,
+    /// The step for each number drawn, where all of them are transfers that take no care.
+    steps: Vec<&'a Linked<'a, O>>,
+}
+
+/// For each mix whether it is one of those.
+fn whole_loops<'a, O: Os>(
+    plan: &Plan,
+    code: &[Instr],
+    steps: &'a [Linked<'a, O>],
+) -> Vec<Option<Whole<'a, O>>> {
+    let mut out: Vec<Option<Whole<O>>> = plan.mixes.iter().map(|_| None).collect();
     for (at, instr) in code.iter().enumerate() {
         let Instr::Mix { id } = instr else { continue };
         let end = code.iter().enumerate().find_map(|(end, instr)| match instr {
@@ -191,17 +213,22 @@ fn whole_loops(plan: &Plan, code: &[Instr]) -> Vec<Option<(u16, Pc)>> {
             _ => None,
         });
         let (Some((lp, end)), Some(mix)) = (end, plan.mixes.get(usize::from(*id))) else { continue };
+        let step = |target: &Pc| match code.get(*target as usize) {
+            Some(Instr::Op { args, .. }) => steps.get(*args as usize),
+            _ => None,
+        };
         let single = |target: &Pc| {
-            let step = match code.get(*target as usize) {
-                Some(Instr::Op { args, .. }) => plan.args.get(*args as usize),
-                _ => None,
-            };
             let next = target + 1;
             let then = next == end || matches!(code.get(next as usize), Some(Instr::Jump(to)) if *to == end);
-            then && step.is_some_and(|args| args.every == 1)
+            then && step(target).is_some_and(|step| step.args.every == 1)
+        };
+        let plain = |alternative: &u16| {
+            let step = mix.targets.get(usize::from(*alternative)).and_then(step);
+            step.filter(|step| step.way.is_some() && !step.care && !mix.exact)
         };
         if let (true, Some(place)) = (mix.targets.iter().all(single), out.get_mut(usize::from(*id))) {
-            *place = Some((lp, end));
+            let steps = mix.table.iter().map(plain).collect::<Option<Vec<_>>>().unwrap_or_default();
+            *place = Some(Whole { id: lp, end, steps });
         }
     }
     out
@@ -235,7 +262,7 @@ fn choose_in_a_row<O: Os>(
             return (end, flow);
         }
         worker.iteration += 1;
-        pc = choose(worker, plan, mix);
+        pc = choose(worker, plan, mix).1;
     }
 }
 
@@ -445,10 +472,11 @@ fn end_loop<O: Os>(worker: &mut Worker<O>, id: u16) {
     worker.exhausted_exit = state.outer_exhausted;
 }
 
+/// Draws an alternative: the number drawn, unless it was dealt from a deck, and where it starts.
 #[inline(always)]
-fn choose<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Pc {
+fn choose<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> (Option<usize>, Pc) {
     let mix = &plan.mixes[usize::from(id)];
-    let alternative = if mix.exact {
+    if mix.exact {
         if worker.decks[usize::from(id)].is_empty() {
             deal(worker, mix, id);
         }
@@ -458,11 +486,16 @@ fn choose<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Pc {
         {
             decks.ops += 1;
         }
-        card
+        (None, target(mix, card))
     } else {
-        let drawn = worker.random.below(Purpose::Mix, mix.table.len() as u64);
-        mix.table.get(drawn as usize).copied()
-    };
+        let drawn = worker.random.below(Purpose::Mix, mix.table.len() as u64) as usize;
+        (Some(drawn), target(mix, mix.table.get(drawn).copied()))
+    }
+}
+
+/// Where an alternative starts.
+#[inline(always)]
+fn target(mix: &MixPlan, alternative: Option<u16>) -> Pc {
     mix.targets.get(usize::from(alternative.unwrap_or(0))).copied().unwrap_or(0)
 }
 

@@ -113,4 +113,18 @@ mod tests {
         let digits = text(&[Segment::Digits(16)], NameFacts { key: 7, ..NameFacts::default() });
         assert!(digits.bytes().all(|b| b.is_ascii_digit()), "{digits}");
     }
+
+    #[test]
+    fn digits_are_a_field_of_fixed_width_in_which_each_is_as_likely_as_the_others() {
+        let mut seen = [[0u32; 10]; 4];
+        for key in 0..10_000 {
+            let digits = text(&[Segment::Digits(4)], NameFacts { key: spread(key), ..NameFacts::default() });
+            assert_eq!(digits.len(), 4);
+            for (place, digit) in digits.bytes().enumerate() {
+                seen[place][usize::from(digit - b'0')] += 1;
+            }
+        }
+        // Five standard deviations of 10000 draws of one in ten. The first may be 0 like any other.
+        assert!(seen.iter().flatten().all(|n| n.abs_diff(1000) < 150), "{seen:?}");
+    }
 }

@@ -3,6 +3,7 @@
 
 use super::fault::Flow;
 use super::random::Streams;
+use super::stat::Stat;
 use super::worker::Worker;
 use crate::os::{Call, Completion, Errno, Fd, Nanos, Os, Recipe, Transfer};
 use crate::plan::instr::*;
@@ -74,6 +75,15 @@ pub struct Flight {
     pub checked: bool,
 }
 
+impl Flight {
+    /// Whether both count as the same once they end at one time.
+    #[inline]
+    fn is_like(&self, other: &Flight) -> bool {
+        (self.start, self.stat) == (other.start, other.stat)
+            && (self.len, self.asked) == (other.len, other.asked)
+    }
+}
+
 /// What is to be queued.
 #[derive(Clone, Copy, Debug)]
 pub struct Queued {
@@ -103,6 +113,8 @@ pub struct Queue {
     flights: Vec<Flight>,
     /// What each slot holds.
     filled: Vec<Option<Recipe>>,
+    /// What is queued and not handed over yet.
+    batch: Vec<Transfer>,
     ended: Vec<Completion>,
     /// Sum over all transfers of how many were in flight with each, itself included.
     pub occupancy: u64,
@@ -154,6 +166,47 @@ impl Queue {
     }
 }
 
+/// Counts what has ended by `now`. Those of one batch mostly took the same time: they are counted
+/// together.
+struct Tally<'a> {
+    /// None where it is too late to count.
+    stats: Option<&'a mut [Stat]>,
+    now: Nanos,
+    /// The transfers seen last, and how many of them.
+    alike: Flight,
+    times: u64,
+    /// Some were counted.
+    counted: bool,
+    /// Nanoseconds that those took which nobody counts.
+    unmeasured: Nanos,
+}
+
+impl Tally<'_> {
+    #[inline(always)]
+    fn add(&mut self, flight: &Flight) {
+        if flight.is_like(&self.alike) {
+            self.times += 1;
+            return;
+        }
+        self.count();
+        (self.alike, self.times) = (*flight, 1);
+    }
+
+    #[inline(always)]
+    fn count(&mut self) {
+        let (Some(stats), 1..) = (&mut self.stats, self.times) else { return };
+        let latency = self.now.saturating_sub(self.alike.start);
+        match stats.get_mut(usize::from(self.alike.stat)) {
+            Some(stat) => {
+                let (bytes, requested) = (u64::from(self.alike.len), u64::from(self.alike.asked));
+                stat.count_alike(self.times, bytes, requested, latency);
+                self.counted = true;
+            }
+            None => self.unmeasured += self.times * latency,
+        }
+    }
+}
+
 impl<O: Os> Worker<O> {
     /// Gives every engine of the plan that has a queue its slots; by the worker's own thread.
     ///
@@ -181,6 +234,7 @@ impl<O: Os> Worker<O> {
                     writes: Ring::new(reading, writing),
                     flights: vec![Flight::default(); all],
                     filled: vec![None; all],
+                    batch: Vec::with_capacity(engine.depth as usize),
                     ended: Vec::with_capacity(engine.depth as usize),
                     ..Queue::default()
                 };
@@ -265,7 +319,7 @@ impl<O: Os> Worker<O> {
         while self.queue.is_busy() {
             self.queue.ended.clear();
             let Worker { os, queue, .. } = self;
-            if os.reap(1, &mut queue.ended).is_err() || queue.ended.is_empty() {
+            if os.exchange(&[], 1, &mut queue.ended).is_err() || queue.ended.is_empty() {
                 break;
             }
             let ended = queue.ended.len() as u32;
@@ -273,9 +327,59 @@ impl<O: Os> Worker<O> {
         }
     }
 
+    #[inline(always)]
+    fn flight<const WRITE: bool>(&self, args: &Args, span: Queued) -> Flight {
+        let Queued { fd, offset, len, asked, checked } = span;
+        let (start, stat, index) = (self.now, args.stat, self.running);
+        Flight { start, offset, len, asked, args: index, fd, stat, tries: 0, write: WRITE, checked }
+    }
+
+    /// One transfer to its end, where the queue takes no more than one.
+    #[inline(always)]
+    pub fn transfer_one<const WRITE: bool>(&mut self, args: &Args, span: Queued) -> Flow {
+        let Worker { queue, os, buffers, .. } = self;
+        let Queued { fd, offset, len, asked, checked } = span;
+        // There is one slot for reads.
+        let slot = if WRITE { queue.writes.take() } else { Some(0) };
+        let Some(slot) = slot else { return self.no_slot() };
+        let data = args.data;
+        if WRITE && O::BYTES {
+            let filled = queue.filled.get_mut(slot as usize);
+            buffers.fill(os.slot(slot), len as usize, data, slot, filled);
+        }
+        queue.queued += 1;
+        queue.occupancy += 1;
+        let result = os.transfer_one(Transfer { fd, offset, len, slot, write: WRITE, data });
+        if WRITE {
+            queue.writes.give(slot);
+        }
+        if result == Ok(len as usize) && !checked {
+            self.finish_here(args.stat, u64::from(len), u64::from(asked));
+            return Flow::Next;
+        }
+        self.unusual_one(args, self.flight::<WRITE>(args, span), slot, result)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unusual_one(&mut self, args: &Args, flight: Flight, slot: u32, result: Call<usize>) -> Flow {
+        self.now = self.os.now();
+        self.late = self.now >= self.event_at && !self.event(self.now);
+        self.moved_ops += 1;
+        self.moved_bytes += u64::from(flight.len);
+        let mut flow = self.settle_flight(args, flight, slot, result);
+        while flow == Flow::Next && self.queue.is_busy() {
+            flow = self.reap(1);
+        }
+        flow
+    }
+
     /// Puts one transfer into the queue, and waits for another to end where it is then full.
     #[inline(always)]
     pub fn enqueue<const WRITE: bool>(&mut self, args: &Args, span: Queued) -> Flow {
+        if self.queue.depth == 1 {
+            return self.transfer_one::<WRITE>(args, span);
+        }
         self.enqueue_each::<WRITE>(args, span, 1, |_| span.offset)
     }
 
@@ -289,10 +393,8 @@ impl<O: Os> Worker<O> {
         count: u32,
         mut place: impl FnMut(&mut Streams) -> u64,
     ) -> Flow {
-        let Queued { fd, offset, len, asked, checked } = span;
-        let (start, stat, index) = (self.now, args.stat, self.running);
-        let alike =
-            Flight { start, offset, len, asked, args: index, fd, stat, tries: 0, write: WRITE, checked };
+        let alike = self.flight::<WRITE>(args, span);
+        let len = span.len;
         for _ in 0..count {
             let offset = place(&mut self.random);
             match self.lay_in::<WRITE>(args.data, Flight { offset, ..alike }) {
@@ -321,9 +423,7 @@ impl<O: Os> Worker<O> {
             let filled = queue.filled.get_mut(slot as usize);
             buffers.fill(os.slot(slot), len as usize, recipe, slot, filled);
         }
-        if let Err(errno) = os.queue(Transfer { fd, offset, len, slot, write: WRITE }, recipe) {
-            return self.fail("queue", Some(offset), Some(u64::from(len)), Some(errno), None);
-        }
+        queue.batch.push(Transfer { fd, offset, len, slot, write: WRITE, data: recipe });
         queue.in_flight += 1;
         if let Some(place) = queue.flights.get_mut(slot as usize) {
             *place = flight;
@@ -340,45 +440,76 @@ impl<O: Os> Worker<O> {
     /// Hands over what was queued, waits for so many to end, and counts all that have.
     #[inline(never)]
     pub fn reap(&mut self, at_least: u32) -> Flow {
-        self.queue.tally();
-        let mut ended = std::mem::take(&mut self.queue.ended);
-        ended.clear();
-        if let Err(errno) = self.os.reap(at_least, &mut ended) {
-            self.queue.ended = ended;
-            return self.fail("reap", None, None, Some(errno), None);
+        let Worker { os, queue, .. } = self;
+        queue.tally();
+        queue.ended.clear();
+        if let Err(errno) = os.exchange(&queue.batch, at_least, &mut queue.ended) {
+            return self.fail("exchange", None, None, Some(errno), None);
         }
-        let t = self.os.now();
+        queue.batch.clear();
+        queue.in_flight = queue.in_flight.saturating_sub(queue.ended.len() as u32);
+        queue.settled = queue.in_flight;
+        let t = os.now();
         self.now = t;
         self.late = t >= self.event_at && !self.event(t);
-        let mut flow = Flow::Next;
-        for completion in &ended {
-            let queue = &mut self.queue;
+        let Worker { queue, stats, .. } = self;
+        let Queue { flights, ended, reads, writes, .. } = queue;
+        let stats = (!self.late).then_some(stats.as_mut_slice());
+        let mut tally =
+            Tally { stats, now: t, alike: Flight::default(), times: 0, counted: false, unmeasured: 0 };
+        let mut unusual = false;
+        for completion in ended.iter() {
             let slot = completion.slot;
-            let Some(flight) = queue.flights.get(slot as usize) else { continue };
-            if flight.write {
-                queue.writes.give(slot)
-            } else {
-                queue.reads.push(slot)
-            }
-            queue.in_flight -= 1;
-            let (len, asked, stat, start) = (flight.len, flight.asked, flight.stat, flight.start);
-            if completion.result as u32 == len && !flight.checked {
-                self.count_ended(stat, u64::from(len), u64::from(asked), start);
+            let Some(flight) = flights.get(slot as usize) else { continue };
+            if completion.result as u32 != flight.len || flight.checked {
+                unusual = true;
                 continue;
             }
-            let flight = *flight;
+            if flight.write {
+                writes.give(slot)
+            } else {
+                reads.push(slot)
+            }
+            tally.add(flight);
+        }
+        tally.count();
+        let Tally { counted, unmeasured, .. } = tally;
+        if unmeasured > 0 {
+            self.exclude(unmeasured);
+        }
+        if counted {
+            self.last_end = t;
+        }
+        if unusual { self.reap_unusual() } else { Flow::Next }
+    }
+
+    /// The ends that [`Worker::reap`] has left out.
+    #[cold]
+    #[inline(never)]
+    fn reap_unusual(&mut self) -> Flow {
+        let ended = std::mem::take(&mut self.queue.ended);
+        let mut flow = Flow::Next;
+        for completion in &ended {
+            let slot = completion.slot;
+            let Some(&flight) = self.queue.flights.get(slot as usize) else { continue };
+            if completion.result as u32 == flight.len && !flight.checked {
+                continue;
+            }
+            match flight.write {
+                true => self.queue.writes.give(slot),
+                false => self.queue.reads.push(slot),
+            }
             match self.unusual_end(flight, slot, completion.result()) {
                 Flow::Next => {}
                 other if flow == Flow::Next => flow = other,
                 _ => {}
             }
         }
-        self.queue.settled = self.queue.in_flight;
         self.queue.ended = ended;
+        self.queue.settled = self.queue.in_flight;
         flow
     }
 
-    #[inline(always)]
     fn count_ended(&mut self, stat: StatId, bytes: u64, requested: u64, start: Nanos) {
         if self.late {
             return;
@@ -394,8 +525,6 @@ impl<O: Os> Worker<O> {
     }
 
     /// A transfer that moved less than it should, failed, or is to be looked at.
-    #[cold]
-    #[inline(never)]
     fn unusual_end(&mut self, flight: Flight, slot: u32, result: Call<usize>) -> Flow {
         let plan = std::sync::Arc::clone(&self.plan);
         let Some(args) = plan.args.get(flight.args as usize) else { return Flow::Next };
@@ -408,8 +537,11 @@ impl<O: Os> Worker<O> {
     fn settle_flight(&mut self, args: &Args, flight: Flight, slot: u32, result: Call<usize>) -> Flow {
         let call = if flight.write { "write" } else { "read" };
         let result = match result {
-            Err(errno) if self.gives_up_direct(args, flight.fd, call, errno) => {
-                return self.repeat_flight(args, flight);
+            Err(errno)
+                if self.gives_up_direct(args, flight.fd, call, errno)
+                    || flight.tries == 0 && self.was_direct(args, errno) =>
+            {
+                return self.repeat_flight(args, Flight { tries: flight.tries + 1, ..flight });
             }
             // Not at this time: once more, unless that is what is asked for.
             Err(errno @ Errno(libc::EAGAIN | libc::EINTR))

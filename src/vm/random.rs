@@ -103,47 +103,47 @@ impl StreamKey {
 }
 
 /// All random choices of one worker.
-pub enum Streams {
+pub struct Streams {
     /// A ChaCha8 stream a purpose.
-    Separate(Box<[Stream; PURPOSES]>),
-    /// One stream in program order; bounded draws are remainders.
-    Single(Box<Mt19937>),
+    own: Box<[Stream; PURPOSES]>,
+    /// Instead of all of them one stream in program order, whose bounded draws are remainders.
+    single: Option<Box<Mt19937>>,
 }
 
 impl Streams {
     /// Streams at their start; the same key gives the same choices.
     pub fn new(generator: Generator, key: StreamKey) -> Streams {
-        match generator {
-            Generator::ChaCha8 => {
-                let base = ChaCha8Rng::from_seed(key.bytes());
-                Streams::Separate(Box::new(std::array::from_fn(|purpose| {
-                    let mut stream = base.clone();
-                    stream.set_stream(purpose as u64);
-                    Stream::new(stream)
-                })))
-            }
+        let base = ChaCha8Rng::from_seed(key.bytes());
+        let own = Box::new(std::array::from_fn(|purpose| {
+            let mut stream = base.clone();
+            stream.set_stream(purpose as u64);
+            Stream::new(stream)
+        }));
+        let single = match generator {
+            Generator::ChaCha8 => None,
             // The original's own seed, the same in every case and repeat, as the original has it.
             Generator::Mt19937 { burn } => {
                 let mut mt = Mt19937::seeded_1999((key.seed + key.worker) as u32);
                 for _ in 0..burn {
                     mt.next_u32();
                 }
-                Streams::Single(Box::new(mt))
+                Some(Box::new(mt))
             }
-        }
+        };
+        Streams { own, single }
     }
 
     /// Whether draws follow an original program's single stream.
     pub fn single(&self) -> bool {
-        matches!(self, Streams::Single(_))
+        self.single.is_some()
     }
 
     /// 64 random bits.
     #[inline]
     pub fn bits(&mut self, purpose: Purpose) -> u64 {
-        match self {
-            Streams::Separate(streams) => streams[purpose as usize].next(),
-            Streams::Single(mt) => (u64::from(mt.next_u32()) << 32) | u64::from(mt.next_u32()),
+        match &mut self.single {
+            None => self.own[purpose as usize].next(),
+            Some(mt) => (u64::from(mt.next_u32()) << 32) | u64::from(mt.next_u32()),
         }
     }
 
@@ -154,13 +154,17 @@ impl Streams {
         if n == 0 {
             return 0;
         }
-        match self {
-            Streams::Separate(streams) => {
-                let x = streams[purpose as usize].next();
-                ((u128::from(x) * u128::from(n)) >> 64) as u64
-            }
-            Streams::Single(mt) => remainder(mt, n),
+        match &mut self.single {
+            None => self.own_below(purpose, n),
+            Some(mt) => remainder(mt, n),
         }
+    }
+
+    /// [`Streams::below`] for a plan that is known to have a stream a purpose, and for `n` above 0.
+    #[inline(always)]
+    pub fn own_below(&mut self, purpose: Purpose, n: u64) -> u64 {
+        let x = self.own[purpose as usize].next();
+        ((u128::from(x) * u128::from(n)) >> 64) as u64
     }
 
     /// A number from 0 to below 1 with 53 random bits.

@@ -38,6 +38,17 @@ impl Stat {
         self.latency.record(latency);
     }
 
+    /// Counts so many operations that were all the same.
+    #[inline]
+    pub fn count_alike(&mut self, times: u64, bytes: u64, requested: u64, latency: Nanos) {
+        self.ops += times;
+        self.bytes += times * bytes;
+        if requested != bytes {
+            self.missed += times * requested.saturating_sub(bytes);
+        }
+        self.latency.record_times(latency, times);
+    }
+
     /// Bytes asked for.
     pub fn requested(&self) -> u64 {
         self.bytes + self.missed

@@ -73,6 +73,8 @@ pub struct TeamRun {
     pub queues: Vec<QueueState>,
     /// The call that refused direct I/O where it was preferred, and why.
     pub refused_direct: Option<(&'static str, Errno)>,
+    /// The first request of a recorded load that did not end as recorded, in words.
+    pub unexpected: Option<String>,
 }
 
 /// What the workers are told to do next.
@@ -113,6 +115,7 @@ struct Meeting {
     refused: Mutex<Option<(u8, Errno)>>,
     queues: Mutex<Vec<QueueState>>,
     refused_direct: Mutex<Option<(&'static str, Errno)>>,
+    unexpected: Mutex<Option<(Nanos, String)>>,
 }
 
 /// Runs a plan with one machine a worker. Returns when every thread is gone.
@@ -131,6 +134,7 @@ pub fn run<O: Os>(
         refused: Mutex::new(None),
         queues: Mutex::new(Vec::new()),
         refused_direct: Mutex::new(None),
+        unexpected: Mutex::new(None),
     };
     let own_tables = Mutex::new(true);
     std::thread::scope(|scope| {
@@ -188,6 +192,7 @@ pub fn run<O: Os>(
         refused: meeting.refused.into_inner().unwrap_or_default(),
         queues: meeting.queues.into_inner().unwrap_or_default(),
         refused_direct: meeting.refused_direct.into_inner().unwrap_or_default(),
+        unexpected: meeting.unexpected.into_inner().unwrap_or_default().map(|(_, words)| words),
     }
 }
 
@@ -418,6 +423,12 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
     }
     if let Some(refused) = worker.refused_direct {
         lock(&meeting.refused_direct).get_or_insert(refused);
+    }
+    if let Some((at, words)) = worker.unexpected.take() {
+        let mut first = lock(&meeting.unexpected);
+        if first.as_ref().is_none_or(|(before, _)| at < *before) {
+            *first = Some((at, format!("{words} (worker {})", worker.id)));
+        }
     }
     worker.close_all();
 }

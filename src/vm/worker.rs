@@ -166,6 +166,8 @@ pub struct Worker<O: Os> {
     /// number and the count.
     turns: HashMap<(u32, u32), (u32, u32)>,
     pub(super) path: Vec<u8>,
+    /// The first request of a recorded load that did not end as recorded: when, and in words.
+    pub unexpected: Option<(Nanos, Box<str>)>,
     /// Why it could not go on; the first fault is kept.
     pub fault: Option<Box<Fault>>,
     /// The last choice found files, every one of them in another worker's hand.
@@ -271,6 +273,7 @@ impl<O: Os> Worker<O> {
             dirs: dirs.collect(),
             turns: HashMap::new(),
             path: Vec::with_capacity(512),
+            unexpected: None,
             fault: None,
             all_held: false,
             reported: (0, 0),

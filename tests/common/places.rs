@@ -20,6 +20,12 @@ const IMAGE: u64 = 3 << 30;
 /// How long a daemon may take until it answers.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Who has locked this file has the ZFS daemon to itself.
+const ALONE: &str = "/tmp/ioscore-zfs.lock";
+
+/// What the daemon mounts of its own accord and leaves behind when it is killed.
+const STATISTICS: &str = "/zfs-kstat";
+
 /// A mounted file system.
 pub struct Place {
     point: PathBuf,
@@ -28,6 +34,8 @@ pub struct Place {
     mounted: bool,
     pool: Option<String>,
     daemon: Option<Child>,
+    /// Held as long as the daemon is used.
+    _alone: Option<File>,
 }
 
 impl Place {
@@ -49,6 +57,7 @@ impl Drop for Place {
         if let Some(daemon) = &mut self.daemon {
             let _ = daemon.kill();
             let _ = daemon.wait();
+            let _ = quietly("umount", &["-l", STATISTICS]);
         }
     }
 }
@@ -59,7 +68,7 @@ pub fn fresh(kind: &str) -> Result<Place, String> {
     let point = dir.path().join("m");
     fs::create_dir(&point).map_err(|e| e.to_string())?;
     let images = ["a", "b"].map(|name| dir.path().join(name));
-    let mut place = Place { point, _dir: dir, mounted: false, pool: None, daemon: None };
+    let mut place = Place { point, _dir: dir, mounted: false, pool: None, daemon: None, _alone: None };
     match kind {
         "tmpfs" => run("mount", &["-t", "tmpfs", "-o", "size=2g", "tmpfs", text(&place.point)])?,
         "zfs" => mirror(&mut place, &images)?,
@@ -80,6 +89,10 @@ fn mirror(place: &mut Place, images: &[PathBuf; 2]) -> Result<(), String> {
     for image in images {
         sparse(image)?;
     }
+    // A machine has one daemon. Whoever started it ends it, so that nobody else may use it until then.
+    let alone = File::create(ALONE).map_err(|e| format!("{ALONE}: {e}"))?;
+    alone.lock().map_err(|e| format!("{ALONE}: {e}"))?;
+    place._alone = Some(alone);
     if run("zpool", &["list"]).is_err() {
         let mut daemon = Command::new("zfs-fuse");
         daemon.arg("--no-daemon").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -142,10 +142,11 @@ fn the_order_of_the_file_system_changes_the_order_and_nothing_else() {
 fn ones_own_list_is_followed_exactly() {
     let dir = tempfile::tempdir().unwrap();
     let list = dir.path().join("list");
-    std::fs::write(&list, "a/one 5000\na/two 0\nb/c/three 600000\nfour 4096\n").unwrap();
+    std::fs::write(&list, "a/one 5000\na/two 0\nb/c/three 600000\nfour 262144\n").unwrap();
     let sets = [("trees", "1"), ("reads", "1"), ("order", "sorted"), ("list", list.to_str().unwrap())];
     let plan = plan(&sets);
-    let create = phases(&plan).remove("create").unwrap();
+    let mut phases = phases(&plan);
+    let (create, read) = (phases.remove("create").unwrap(), phases.remove("read").unwrap());
     let writes: Vec<u64> = create
         .iter()
         .filter(|event| event.op == Op::Write)
@@ -153,9 +154,27 @@ fn ones_own_list_is_followed_exactly() {
         .collect();
     // Sorted by directory: the top first. 600000 is three pieces of 256 KiB at most: the first goes out
     // whole, each later one fills a block of the buffer first.
-    assert_eq!(writes, [4096, 4096, 904, 262_144, 4096, 258_048, 4096, 69_632, 1_984]);
+    assert_eq!(writes, [262_144, 4096, 904, 262_144, 4096, 258_048, 4096, 69_632, 1_984]);
     assert_eq!(opens(&create, WRITTEN), 4);
     assert_eq!(of(&create, Op::Mkdir), 4, "the tree, a, b and b/c");
+    // A piece that does not come whole is asked
+    // for again, in whole blocks; the end is seen with a whole piece.
+    let reads = |path: &str| -> Vec<(u64, u64)> {
+        let of_file = read.iter().filter(|event| event.op == Op::Read && event.name.ends_with(path));
+        let range = |event: &Event| match event.detail {
+            Detail::Range(_, len) => (len, event.result.ok().flatten().unwrap_or(0)),
+            _ => (0, 0),
+        };
+        of_file.map(range).collect()
+    };
+    let piece = 262_144;
+    assert_eq!(reads("a/one"), [(piece, 5000), (253_952, 0), (piece, 0)]);
+    assert_eq!(reads("a/two"), [(piece, 0)]);
+    assert_eq!(
+        reads("b/c/three"),
+        [(piece, piece), (piece, piece), (piece, 75_712), (184_320, 0), (piece, 0)]
+    );
+    assert_eq!(reads("/four"), [(piece, piece), (piece, 0)]);
 }
 
 #[test]

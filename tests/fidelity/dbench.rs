@@ -25,6 +25,9 @@ use ioscore::plan::stream::Kind;
 use ioscore::vm::random::StreamKey;
 use ioscore::vm::team::{TeamOptions, TeamRun, Watcher};
 
+/// Lines of the load that are compared side by side, at most.
+pub const LINES: usize = 5000;
+
 /// Where Debian installs the load.
 const LOAD: &str = "/usr/share/dbench/client.txt";
 
@@ -103,7 +106,7 @@ fn counted(disk: &SimFs) -> BTreeMap<String, u64> {
 
 /// What one whole pass of dbench 4.0 over its load makes, seen under strace: every call of the second
 /// pass but those of the harness.
-const PASS: &[(&str, u64)] = &[
+pub const PASS: &[(&str, u64)] = &[
     ("close", 178_449),
     ("fstat", 197_488),
     ("fsync", 5_553),
@@ -150,7 +153,7 @@ const REQUESTS: &[(Kind, u64)] = &[
     (Kind::NotBefore, 0),
 ];
 /// `clients`, the client's own, `~dmtmp` and the nine in it.
-const KEPT_DIRECTORIES: u64 = 12;
+pub const KEPT_DIRECTORIES: u64 = 12;
 const READ: u64 = 1_472_088_767;
 const WRITTEN: u64 = 1_015_974_170;
 
@@ -207,6 +210,9 @@ fn beginning(text: &str, most: usize) -> String {
 /// The one difference a file system sees: a last symbolic link is not followed.
 fn followed(call: &Syscall) -> Syscall {
     let mut call = call.clone();
+    if call.name == "lgetxattr" {
+        call.name = "getxattr".into();
+    }
     if call.name == "newfstatat"
         && let Some(flags) = call.args.get_mut(3)
         && flags == "AT_SYMLINK_NOFOLLOW"
@@ -216,6 +222,45 @@ fn followed(call: &Syscall) -> Syscall {
     call
 }
 
+/// One whole second pass of dbench over a load, with more arguments before the number of clients.
+fn second_pass(dbench: &Path, strace: &Path, load: &Path, seconds: &[&str], more: &[&str]) -> Multiset {
+    let dir = scratch();
+    let work = dir.path().join("w");
+    std::fs::create_dir(&work).expect("the work directory is made");
+    let mut said = String::new();
+    for seconds in seconds {
+        let mut args = vec!["-t".as_ref(), seconds.as_ref(), "-D".as_ref(), work.as_os_str(), "-c".as_ref()];
+        args.push(load.as_os_str());
+        args.extend(more.iter().map(AsRef::<std::ffi::OsStr>::as_ref));
+        args.push("1".as_ref());
+        let trace = Run::new(dbench, args, dir.path()).trace(strace);
+        let passes = passes(&trace.calls, |call| call.name == "lseek" && call.paths.contains(&load.into()));
+        if let Some(pass) = passes.first() {
+            return Multiset::of(under(pass, &work));
+        }
+        said = trace.stdout;
+    }
+    panic!("no whole second pass: {said}")
+}
+
+/// Our second pass over the same load, brought to the same names.
+fn our_second_pass(strace: &Path, load: &Path, options: &str) -> Multiset {
+    let dir = scratch();
+    let file = dir.path().join("twice.yaml");
+    let text = twice(load).replace("data: zero}", &format!("data: zero, options: {{{options}}}}}"));
+    assert!(text.contains(options));
+    std::fs::write(&file, text).expect("the profile is written");
+    let trace = ours::trace(strace, dir.path(), file.to_str().expect("text"), &[], &[]);
+    let phases = trace.phases().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(phases.len(), 2);
+    let target = dir.path().join("t");
+    // Attributes of names are asked for through the descriptor of their directory.
+    let places = [target.as_path(), Path::new("/proc/thread-self/fd")];
+    let here = |call: &&&Syscall| call.paths.iter().any(|path| places.iter().any(|p| path.starts_with(p)));
+    let second: Vec<Syscall> = phases[1].1.iter().filter(here).map(|call| followed(call)).collect();
+    Multiset::of(second.iter())
+}
+
 #[test]
 fn a_beginning_of_the_load_side_by_side() {
     let test = "fidelity_dbench::a_beginning";
@@ -223,46 +268,83 @@ fn a_beginning_of_the_load_side_by_side() {
     let Ok(text) = std::fs::read_to_string(LOAD) else {
         return skip(test, "dbench's client.txt is not installed");
     };
-    let (theirs_in, ours_in) = (scratch(), scratch());
-    let (work, load) = (theirs_in.path().join("w"), theirs_in.path().join("load"));
-    std::fs::create_dir(&work).expect("the work directory is made");
-    let lines = beginning(&text, 5000);
+    let dir = scratch();
+    let load = dir.path().join("load");
+    let lines = beginning(&text, LINES);
     assert!(lines.lines().count() > 4000, "{}", lines.lines().count());
     std::fs::write(&load, lines).expect("the load is written");
-    let traced = |seconds: &str| {
-        let args = [
-            "-t".as_ref(),
-            seconds.as_ref(),
-            "-D".as_ref(),
-            work.as_os_str(),
-            "-c".as_ref(),
-            load.as_os_str(),
-        ];
-        Run::new(&dbench, args.into_iter().chain(["1".as_ref()]), theirs_in.path()).trace(&strace)
-    };
-    let whole = |trace: &common::strace::Trace| {
-        !passes(&trace.calls, |call| call.name == "lseek" && call.paths.contains(&load)).is_empty()
-    };
     // Two passes take a few seconds, and longer where an fsync does.
-    let mut trace = traced("8");
-    for seconds in ["30", "120"] {
-        if !whole(&trace) {
-            trace = traced(seconds);
-        }
-    }
-    let theirs = passes(&trace.calls, |call| call.name == "lseek" && call.paths.contains(&load));
-    let theirs = theirs.first().unwrap_or_else(|| panic!("no whole second pass: {}", trace.stdout));
-    let theirs = Multiset::of(under(theirs, &work));
+    let theirs = second_pass(&dbench, &strace, &load, &["4", "12", "40", "120"], &[]);
+    common::assert_same(&our_second_pass(&strace, &load, ""), &theirs);
+}
 
-    let file = ours_in.path().join("twice.yaml");
-    std::fs::write(&file, twice(&load)).expect("the profile is written");
-    let trace = ours::trace(&strace, ours_in.path(), file.to_str().expect("text"), &[], &[]);
-    let phases = trace.phases().unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(phases.len(), 2);
-    let target = ours_in.path().join("t");
-    let ours = phases[1].1.iter().filter(|call| call.paths.iter().any(|path| path.starts_with(&target)));
-    let second: Vec<Syscall> = ours.map(|call| followed(call)).collect();
-    common::assert_same(&Multiset::of(second.iter()), &theirs);
+/// Every kind of request, on files and on directories, as recorded and otherwise.
+const EVERY_KIND: &str = r#"Deltree "\clients\client1" NT_STATUS_OK
+Mkdir "\clients" NT_STATUS_OK
+NTCreateX "\clients\client1" 0x1 0x2 1 NT_STATUS_OK
+QUERY_FILE_INFORMATION 1 258 NT_STATUS_OK
+SET_FILE_INFORMATION 1 258 NT_STATUS_OK
+Close 1 NT_STATUS_OK
+NTCreateX "\clients\client1\a" 0x40 0x2 2 NT_STATUS_OK
+WriteX 2 0 65536 65536 NT_STATUS_OK
+ReadX 2 0 4096 4096 NT_STATUS_OK
+Flush 2 NT_STATUS_OK
+LockX 2 2147483538 1 NT_STATUS_OK
+UnlockX 2 2147483538 1 NT_STATUS_OK
+QUERY_FILE_INFORMATION 2 258 NT_STATUS_OK
+SET_FILE_INFORMATION 2 258 NT_STATUS_OK
+Close 2 NT_STATUS_OK
+NTCreateX "\clients\client1\missing" 0x40 0x1 3 NT_STATUS_OBJECT_NAME_NOT_FOUND
+NTCreateX "\clients\client1\a" 0x40 0x5 4 NT_STATUS_OK
+Close 4 NT_STATUS_OK
+NTCreateX "\clients\client1\a" 0x40 0x1 5 NT_STATUS_OBJECT_NAME_NOT_FOUND
+NTCreateX "\clients\client1" 0x40 0x1 6 NT_STATUS_OK
+QUERY_FILE_INFORMATION 6 258 NT_STATUS_OK
+SET_FILE_INFORMATION 6 258 NT_STATUS_OK
+Close 6 NT_STATUS_OK
+QUERY_PATH_INFORMATION "\clients\client1\a" 1004 NT_STATUS_OK
+QUERY_FS_INFORMATION 1 NT_STATUS_OK
+FIND_FIRST "\clients\client1\*" 260 1366 1 NT_STATUS_OK
+Rename "\clients\client1\a" "\clients\client1\b" NT_STATUS_OK
+NTCreateX "\clients\client1\kept" 0x40 0x2 7 NT_STATUS_OK
+Close 7 NT_STATUS_OK
+Unlink "\clients\client1\b" 0x6 NT_STATUS_OK
+Mkdir "\clients\client1\d" NT_STATUS_OK
+Rmdir "\clients\client1\d" NT_STATUS_OK
+NTCreateX "\clients\client1\sub" 0x1 0x2 8 NT_STATUS_OK
+Close 8 NT_STATUS_OK
+NTCreateX "\clients\client1\sub\f" 0x40 0x2 9 NT_STATUS_OK
+Close 9 NT_STATUS_OK
+"#;
+
+#[test]
+fn every_option_makes_the_calls_of_the_original() {
+    let test = "fidelity_dbench::every_option";
+    let Some([dbench, strace]) = need(test, ["dbench", "strace"]) else { return };
+    let dir = scratch();
+    let load = dir.path().join("load");
+    std::fs::write(&load, EVERY_KIND).expect("the load is written");
+    for (theirs, ours) in [
+        (None, ""),
+        (Some("-x"), "attributes: true"),
+        (Some("-s"), "sync_open: true"),
+        (Some("-S"), "sync_dirs: true"),
+        (Some("-F"), "sync_writes: true"),
+        (Some("--no-resolve"), "no_resolve: true"),
+    ] {
+        let more: Vec<&str> = theirs.into_iter().collect();
+        let original = second_pass(&dbench, &strace, &load, &["2", "8"], &more);
+        if theirs == Some("-x") {
+            let calls = ["getxattr", "fgetxattr", "fsetxattr"].map(|class| original.class(class));
+            if calls.contains(&0) {
+                skip(test, "this dbench, or the file system, has no extended attributes");
+                continue;
+            }
+        }
+        let seen = our_second_pass(&strace, &load, ours);
+        assert!(!original.is_empty());
+        assert!(seen.difference(&original).is_none(), "{ours}:\n{}", seen.difference(&original).unwrap());
+    }
 }
 
 #[test]
@@ -295,12 +377,100 @@ fn other_clients_have_their_own_directories_and_failures_end_the_row() {
     // A name in another case is found; a file that is not there cannot be deleted, and that is told.
     assert_eq!((count("read", |s| s.ops), count("read", |s| s.errors)), (6, 0));
     assert_eq!((count("unlink", |s| s.ops), count("unlink", |s| s.errors)), (6, 6));
+    let told = run.unexpected.clone().expect("it is told");
+    let (place, rest) = told.split_once(", was").expect("it says what came");
+    assert!(
+        place.starts_with("line 11 of the load, unlink clients/client") && place.ends_with("/b"),
+        "{told}"
+    );
+    assert!(rest.starts_with(" recorded as a success and failed: ENOENT"), "{told}");
 
     let full = Options { space: 1 << 13, ..names };
     let (run, _) = common::pipeline::simulate(plan, full, StreamKey::default());
     let (_, fault) = run.fault.expect("the disk is full");
     assert_eq!(fault.errno.map(|errno| errno.0), Some(libc::ENOSPC));
     assert!(fault.path.starts_with("clients/client") && fault.path.ends_with("/a"), "{}", fault.path);
+}
+
+/// What the first request that ended otherwise than recorded is told as, on the simulation.
+fn told(load: &str) -> Option<String> {
+    let dir = scratch();
+    let file = dir.path().join("load");
+    std::fs::write(&file, load).expect("the load is written");
+    let planned = plans("t.yaml", &twice(&file), &[]).unwrap();
+    let names = Options { names: true, ..Options::default() };
+    let (run, _) = common::pipeline::simulate(&planned[0].1, names, StreamKey::default());
+    assert_eq!(run.fault, None);
+    run.unexpected
+}
+
+#[test]
+fn the_first_request_that_ends_otherwise_is_told_with_its_line() {
+    let open = "NTCreateX \"\\a\" 0x40 0x2 1 0x0\n";
+    let close = "Close 1 0x0\n";
+    assert_eq!(told(&format!("{open}WriteX 1 0 10 10 0x0\nReadX 1 0 10 10 0x0\n{close}")), None);
+    for (load, expected) in [
+        (
+            format!("{open}\n# short\nReadX 1 0 10 10 0x0\n{close}"),
+            "line 4 of the load, read a, was recorded with 10 bytes and moved 0",
+        ),
+        (
+            format!("{open}{close}{}", open.replace("0x0\n", "0xC0000034\n")),
+            "line 3 of the load, open a, was recorded as a failure and succeeded",
+        ),
+        (
+            format!("NTCreateX \"\\a\" 0x40 0x1 1 0x0\nFlush 1 0x0\n{close}"),
+            "line 1 of the load, open a, was recorded as a success and failed: ENOENT (no such file or directory)",
+        ),
+        (
+            "Rename \"\\x\" \"\\y\" 0x0\n".to_string(),
+            "line 1 of the load, rename x, was recorded as a success and failed: ENOENT (no such file or directory)",
+        ),
+    ] {
+        assert_eq!(told(&load).as_deref(), Some(format!("{expected} (worker 0)").as_str()), "{load}");
+    }
+}
+
+/// Ten virtual seconds of one pass a second, as its rate or as its recorded times have it.
+#[test]
+fn a_rate_holds_request_by_request_and_recorded_times_hold_without_one() {
+    let dir = scratch();
+    let load = dir.path().join("load");
+    let mut text =
+        "NTCreateX \"\\client1\" 0x1 0x2 1 0x0\nClose 1 0x0\nNTCreateX \"\\client1\\a\" 0x40 0x5 1 0x0\n"
+            .to_string();
+    for at in 0..16 {
+        text += &format!("WriteX 1 {} 65536 65536 0x0\n", at * 65536);
+    }
+    text += "2.0 Flush 1 0x0\nClose 1 0x0\n";
+    std::fs::write(&load, text).expect("the load is written");
+    let run = |rate: &str| {
+        let body = format!(
+            "workers: 2\nfiles: {{tree: {{dir: .}}}}\nphases:\n  - {{phase: run, for: 10s, {rate} steps: [{{replay: \"{}\", \
+             format: loadfile, in: tree, replace: {{client1: \"client{{worker}}\"}}, data: zero}}]}}\n",
+            load.display()
+        );
+        let planned = plans("t.yaml", &profile(&body), &[]).unwrap_or_else(|e| panic!("{e}"));
+        let plan = &planned[0].1;
+        let (run, _) = common::pipeline::simulate(plan, Options::default(), StreamKey::default());
+        assert_eq!((run.fault.as_ref(), run.unexpected.as_ref()), (None, None));
+        (plan.clone(), run)
+    };
+    for debt in ["", ", debt: false"] {
+        let (plan, run) = run(&format!("rate: {{bytes: 1MiB{debt}}},"));
+        // Two workers with a rate each; one write more where the time ends.
+        let bytes = total(&plan, &run, "run", "write", |s| s.bytes);
+        assert!((20 << 20..=(20 << 20) + 4 * 65536).contains(&bytes), "{bytes} with{debt}");
+        // From one write to the next, not all of a pass at once: every second has its share.
+        let seconds = ioscore::run::numbers::seconds(&plan, &run);
+        let shares: Vec<u64> = seconds[0].bytes.iter().take(9).copied().collect();
+        assert_eq!(shares.len(), 9);
+        assert!(shares.iter().all(|b| b.abs_diff(2 << 20) <= 4 * 65536), "{shares:?}");
+    }
+    // Two seconds a pass, in which everything is written at its beginning.
+    let (plan, run) = run("");
+    let flushes = total(&plan, &run, "run", "fsync", |s| s.ops);
+    assert!((8..=10).contains(&flushes), "{flushes}");
 }
 
 #[test]

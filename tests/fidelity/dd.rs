@@ -33,6 +33,9 @@ const ROWS: [Row; 13] = [
     ("bs=10M count=1", "plain", &[("block", "10MiB"), ("count", "1")]),
 ];
 
+/// How many there are, for the page.
+pub const NUMBER: usize = ROWS.len();
+
 /// Waking and waiting at the two ends of a phase.
 const MEETINGS: u64 = 8;
 

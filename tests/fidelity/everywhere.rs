@@ -61,8 +61,12 @@ fn everywhere_the_same_calls() {
                 continue;
             }
         };
+        let begin = std::time::Instant::now();
         match compare(&program, place.point(), kind) {
-            Ok(()) => say(&format!("{kind}: {COMPARISONS} comparisons, the same calls")),
+            Ok(()) => {
+                let seconds = begin.elapsed().as_secs();
+                say(&format!("{kind}: {COMPARISONS} comparisons, the same calls, {seconds} s"));
+            }
             Err(why) => failures.push(why),
         }
     }

@@ -25,6 +25,9 @@ const ROWS: [Row; 13] = [
     ("-s 16384 -n 4 -w 4096", &[("size", "16KiB"), ("files", "4"), ("block", "4KiB")]),
 ];
 
+/// How many there are, for the page.
+pub const NUMBER: usize = ROWS.len();
+
 /// Waking and waiting at the two ends of a phase, for each worker.
 const MEETINGS: u64 = 8;
 

@@ -5,6 +5,7 @@
 
 use crate::os::machine::{Advice, Call, Errno, Fd, FsStat, Lock, Space, Stat, Whence};
 use std::ffi::{CStr, c_int};
+use std::io::Write as _;
 use std::os::fd::{FromRawFd, OwnedFd};
 
 /// The error number of the last call of the C library in this thread.
@@ -226,6 +227,22 @@ pub fn get_xattr(fd: Fd, name: &CStr, into: &mut [u8]) -> Call<usize> {
     // SAFETY: name ends in NUL; the kernel writes at most `into.len()` bytes to the slice.
     value(unsafe { libc::fgetxattr(fd, name.as_ptr(), into.as_mut_ptr().cast(), into.len()) } as i64)
         .map(|n| n as usize)
+}
+
+/// The same of a name, which is not followed. Without `getxattrat` (Linux 6.13) only a path can say
+/// which directory it is in: that of the descriptor under /proc (of the thread: workers have tables of
+/// their own). `ENOENT` also where /proc is missing.
+pub fn get_xattr_at(dir: Fd, file: &CStr, name: &CStr, into: &mut [u8]) -> Call<usize> {
+    /// The longest bare name, a number and the words around it.
+    const LONGEST: usize = 320;
+    let mut path = [0; LONGEST];
+    let mut rest = &mut path[..LONGEST - 1];
+    let written = write!(rest, "/proc/thread-self/fd/{dir}/").and_then(|()| rest.write_all(file.to_bytes()));
+    let path = written.ok().and_then(|()| CStr::from_bytes_until_nul(&path).ok());
+    let path = path.ok_or(Errno(libc::ENAMETOOLONG))?;
+    let (at, len) = (into.as_mut_ptr(), into.len());
+    // SAFETY: path and name end in NUL; the kernel writes at most `len` bytes to the slice.
+    value(unsafe { libc::lgetxattr(path.as_ptr(), name.as_ptr(), at.cast(), len) } as i64).map(|n| n as usize)
 }
 
 /// Reads directory entries (`struct linux_dirent64`) and returns their bytes.

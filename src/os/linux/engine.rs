@@ -33,14 +33,14 @@ pub trait Engine: Send + 'static {
     fn slot(&mut self, _slot: u32) -> &mut [u8] {
         &mut []
     }
-    /// Puts a transfer into the batch.
-    fn queue(&mut self, _transfer: Transfer) -> Call<()> {
-        Err(Errno(libc::EOPNOTSUPP))
+    /// Hands these over, waits until at least `at_least` of those in flight have ended, takes all
+    /// that have.
+    fn exchange(&mut self, batch: &[Transfer], _at_least: u32, _into: &mut Vec<Completion>) -> Call<()> {
+        if batch.is_empty() { Ok(()) } else { Err(Errno(libc::EOPNOTSUPP)) }
     }
-    /// Hands the batch over, waits for at least `at_least` of those in flight, takes all that have
-    /// ended.
-    fn reap(&mut self, _at_least: u32, _into: &mut Vec<Completion>) -> Call<()> {
-        Ok(())
+    /// One transfer to its end, with nothing else in flight.
+    fn transfer_one(&mut self, _transfer: Transfer) -> Call<usize> {
+        Err(Errno(libc::EOPNOTSUPP))
     }
     /// What became of the queue so far.
     fn queue_state(&self) -> QueueState {
@@ -94,7 +94,7 @@ impl Engine for Null {
     }
 }
 
-impl Engine for Box<dyn Engine> {
+impl<E: Engine + ?Sized> Engine for Box<E> {
     #[inline]
     fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize> {
         (**self).read(fd, offset, buffer)
@@ -132,13 +132,13 @@ impl Engine for Box<dyn Engine> {
     }
 
     #[inline]
-    fn queue(&mut self, transfer: Transfer) -> Call<()> {
-        (**self).queue(transfer)
+    fn exchange(&mut self, batch: &[Transfer], at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+        (**self).exchange(batch, at_least, into)
     }
 
     #[inline]
-    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
-        (**self).reap(at_least, into)
+    fn transfer_one(&mut self, transfer: Transfer) -> Call<usize> {
+        (**self).transfer_one(transfer)
     }
 
     fn queue_state(&self) -> QueueState {

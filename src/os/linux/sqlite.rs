@@ -9,7 +9,8 @@
 //! move temporary files, which stay in memory. Knows neither plans nor what statements are for.
 
 use super::calls;
-use crate::os::machine::{Errno, Fd};
+use super::clock::Clock;
+use crate::os::machine::{Errno, Fd, Nanos, Stopping};
 use crate::os::sql_error::{AUTH, CANTOPEN, FULL, SqlCall, SqlError};
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
@@ -17,11 +18,16 @@ use rusqlite::{Error, ffi};
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of the longest path of a database: SQLite's own limit less the longest ending it adds
 /// (`-journal`).
 const LONGEST_PATH: usize = 512 - 9;
+
+/// Instructions of SQLite's own machine between two looks at whether a statement has to stop: about
+/// a millisecond of them, and more than a short statement has.
+const LOOK: i32 = 20_000;
 
 /// The version of the SQLite in this program: `3.50.2`.
 pub fn version() -> &'static str {
@@ -45,6 +51,8 @@ struct Notes {
 pub struct Connection {
     db: rusqlite::Connection,
     notes: Arc<Mutex<Notes>>,
+    /// When the running statement has to stop, where it is watched.
+    deadline: Arc<AtomicU64>,
 }
 
 impl Connection {
@@ -67,7 +75,8 @@ impl Connection {
         if directory(dir)? != above {
             return Err(SqlError::new(CANTOPEN, "the directory was moved while the database was opened"));
         }
-        let mut connection = Connection { db, notes: Arc::default() };
+        let mut connection =
+            Connection { db, notes: Arc::default(), deadline: Arc::new(AtomicU64::new(Nanos::MAX)) };
         connection.fence(pragmas)?;
         Ok(connection)
     }
@@ -132,8 +141,20 @@ impl Connection {
         }
     }
 
-    /// Performs one statement. Its rows are read, as the shell does to print them.
-    pub fn exec(&mut self, statement: &str) -> SqlCall<()> {
+    /// Has long statements look whether they must stop: `stopping`, or their deadline by this clock.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn watch(&mut self, clock: Clock, stopping: Stopping) -> SqlCall<()> {
+        let deadline = Arc::clone(&self.deadline);
+        let over = move || stopping() || clock.now() >= deadline.load(Ordering::Relaxed);
+        self.db.progress_handler(LOOK, Some(over)).map_err(|error| self.error(error))
+    }
+
+    /// Performs one statement. Its rows are read, as the shell does to print them. Where it is
+    /// [watched](Connection::watch), one that runs at its deadline ends with the code `INTERRUPT`.
+    pub fn exec(&mut self, statement: &str, deadline: Nanos) -> SqlCall<()> {
+        self.deadline.store(deadline, Ordering::Relaxed);
         self.run(statement, &mut |_| {})
     }
 

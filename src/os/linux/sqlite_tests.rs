@@ -32,10 +32,10 @@ fn answer(db: &mut Connection, statement: &str) -> String {
 fn statements_are_performed_and_their_errors_have_names() {
     let (_dir, open) = place();
     let mut db = opened(&open, &[]).unwrap();
-    db.exec("CREATE TABLE a(x INTEGER PRIMARY KEY, y TEXT NOT NULL)").unwrap();
-    db.exec("INSERT INTO a VALUES (1, 'one'), (2, 'two')").unwrap();
+    db.exec("CREATE TABLE a(x INTEGER PRIMARY KEY, y TEXT NOT NULL)", Nanos::MAX).unwrap();
+    db.exec("INSERT INTO a VALUES (1, 'one'), (2, 'two')", Nanos::MAX).unwrap();
     assert_eq!(answer(&mut db, "SELECT count(*) FROM a"), "2");
-    let failed = |db: &mut Connection, text| db.exec(text).unwrap_err().to_string();
+    let failed = |db: &mut Connection, text| db.exec(text, Nanos::MAX).unwrap_err().to_string();
     assert_eq!(
         failed(&mut db, "INSERT INTO a VALUES (1, 'again')"),
         "SQLITE_CONSTRAINT_PRIMARYKEY (1555): UNIQUE constraint failed: a.x"
@@ -57,8 +57,8 @@ fn statements_are_performed_and_their_errors_have_names() {
 fn nothing_outside_can_be_reached() {
     let (dir, open) = place();
     let mut db = opened(&open, &[]).unwrap();
-    db.exec("CREATE TABLE a(x)").unwrap();
-    db.exec("INSERT INTO a VALUES ('VACUUM')").unwrap();
+    db.exec("CREATE TABLE a(x)", Nanos::MAX).unwrap();
+    db.exec("INSERT INTO a VALUES ('VACUUM')", Nanos::MAX).unwrap();
     let outside = tempfile::tempdir().unwrap();
     let other = outside.path().join("other").display().to_string();
     let hostile = [
@@ -89,27 +89,27 @@ fn nothing_outside_can_be_reached() {
         (format!(".backup {other}"), "syntax error"),
     ];
     for (statement, why) in hostile {
-        let error = db.exec(&statement).expect_err(&statement).to_string();
+        let error = db.exec(&statement, Nanos::MAX).expect_err(&statement).to_string();
         assert!(error.to_lowercase().contains(&why.to_lowercase()), "{statement}: {error}");
     }
     assert_eq!(names(&outside), [""; 0]);
     assert_eq!(names(&dir), ["db"]);
     // What they look like is allowed.
-    db.exec("VACUUM").unwrap();
-    db.exec("INSERT INTO a VALUES ('ATTACH ''x'' AS y')").unwrap();
+    db.exec("VACUUM", Nanos::MAX).unwrap();
+    db.exec("INSERT INTO a VALUES ('ATTACH ''x'' AS y')", Nanos::MAX).unwrap();
     assert_eq!(answer(&mut db, "PRAGMA temp_store"), "2");
     assert_eq!(answer(&mut db, "SELECT count(*) FROM a"), "2");
     // The schema is not to be written by hand.
-    db.exec("PRAGMA writable_schema = ON").unwrap();
-    assert!(db.exec("UPDATE sqlite_schema SET sql = 'x'").is_err());
+    db.exec("PRAGMA writable_schema = ON", Nanos::MAX).unwrap();
+    assert!(db.exec("UPDATE sqlite_schema SET sql = 'x'", Nanos::MAX).is_err());
 }
 
 #[test]
 fn temporary_files_stay_in_memory() {
     let (dir, open) = place();
     let mut db = opened(&open, &[("cache_size", "10")]).unwrap();
-    db.exec("CREATE TEMP TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n LIMIT 20000) SELECT i, hex(randomblob(50)) AS h FROM n").unwrap();
-    db.exec("SELECT * FROM t ORDER BY h").unwrap();
+    db.exec("CREATE TEMP TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n LIMIT 20000) SELECT i, hex(randomblob(50)) AS h FROM n", Nanos::MAX).unwrap();
+    db.exec("SELECT * FROM t ORDER BY h", Nanos::MAX).unwrap();
     assert_eq!(names(&dir), ["db"]);
     // Temporary files have no name while they are open: a descriptor would show.
     let files = std::fs::read_dir("/proc/self/fd")
@@ -142,7 +142,7 @@ fn pragmas_are_in_force_or_an_error() {
     let mut db =
         opened(&open, &[("busy_timeout", "100"), ("foreign_keys", "yes"), ("cache_size", "-4000")]).unwrap();
     assert_eq!(answer(&mut db, "PRAGMA foreign_keys"), "1");
-    db.exec("CREATE TABLE a(x)").unwrap();
+    db.exec("CREATE TABLE a(x)", Nanos::MAX).unwrap();
     drop(db);
     let refused = |pragmas: &[(&str, &str)]| opened(&open, pragmas).err().expect("it is refused").to_string();
     // The log is no mode of a database in which pages have a size already.
@@ -181,7 +181,7 @@ fn symbolic_links_and_moved_directories_are_refused() {
     std::fs::rename(&inner, dir.path().join("moved")).unwrap();
     std::os::unix::fs::symlink(outside.path(), &inner).unwrap();
     let mut db = opened(&held, &[]).unwrap();
-    db.exec("CREATE TABLE a(x)").unwrap();
+    db.exec("CREATE TABLE a(x)", Nanos::MAX).unwrap();
     drop(db);
     assert!(dir.path().join("moved/db").is_file());
     assert_eq!(names(&outside), [""; 0]);
@@ -206,7 +206,7 @@ fn what_cannot_be_opened_says_why() {
     )
     .unwrap();
     let mut db = opened(&open, &[]).unwrap();
-    let error = db.exec("SELECT * FROM sqlite_schema").unwrap_err();
+    let error = db.exec("SELECT * FROM sqlite_schema", Nanos::MAX).unwrap_err();
     assert_eq!(error.to_string(), "SQLITE_NOTADB (26): file is not a database");
 
     let mut deep = dir.path().to_path_buf();
@@ -232,5 +232,29 @@ fn connections_have_numbers_that_are_no_descriptors() {
     for number in [0, 3, -1, -4, i32::MIN, i32::MAX] {
         assert!(all.get(number).is_err(), "{number}");
     }
-    all.get(second).unwrap().exec("SELECT 1").unwrap();
+    all.get(second).unwrap().exec("SELECT 1", Nanos::MAX).unwrap();
+}
+
+#[test]
+fn a_watched_statement_stops_at_its_deadline_or_when_it_is_told_to() {
+    use std::sync::atomic::AtomicU32;
+    const ENDLESS: &str =
+        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c";
+    let (_dir, open) = place();
+    let mut db = opened(&open, &[]).unwrap();
+    let asked = Arc::new(AtomicU32::new(0));
+    let stopping: Stopping = {
+        let asked = Arc::clone(&asked);
+        Arc::new(move || asked.fetch_add(1, Ordering::SeqCst) >= 10)
+    };
+    let clock = Clock::new();
+    db.watch(clock, stopping).unwrap();
+    // Short ones are not even looked at.
+    db.exec("CREATE TABLE a(x)", 0).unwrap();
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    let error = db.exec(ENDLESS, clock.now()).unwrap_err();
+    assert!(error.is_interrupt() && asked.load(Ordering::SeqCst) == 1, "{error}");
+    let error = db.exec(&format!("INSERT INTO a {ENDLESS}"), Nanos::MAX).unwrap_err();
+    assert!(error.is_interrupt() && asked.load(Ordering::SeqCst) == 11, "{error}");
+    assert_eq!(answer(&mut db, "SELECT count(*) FROM a"), "0");
 }

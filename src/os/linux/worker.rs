@@ -10,7 +10,7 @@ use super::resolve::Resolver;
 use super::sqlite::{Connection, Connections};
 use crate::os::machine::{
     Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Kind, Lock, Nanos, Os, QueueState, Recipe,
-    Space, Stat, Transfer, Whence,
+    Space, Stat, Stopping, Transfer, Whence,
 };
 use crate::os::sql_error::{CANTOPEN, SqlCall, SqlError};
 use std::ffi::CStr;
@@ -152,13 +152,13 @@ impl<E: Engine> Os for Linux<E> {
     }
 
     #[inline]
-    fn queue(&mut self, transfer: Transfer, _recipe: Recipe) -> Call<()> {
-        self.engine.queue(transfer)
+    fn exchange(&mut self, batch: &[Transfer], at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+        self.engine.exchange(batch, at_least, into)
     }
 
     #[inline]
-    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
-        self.engine.reap(at_least, into)
+    fn transfer_one(&mut self, transfer: Transfer) -> Call<usize> {
+        self.engine.transfer_one(transfer)
     }
 
     fn queue_state(&self) -> QueueState {
@@ -287,8 +287,14 @@ impl<E: Engine> Os for Linux<E> {
         calls::set_xattr(fd, name, value)
     }
 
-    fn get_xattr(&mut self, fd: Fd, name: &CStr) -> Call<usize> {
-        calls::get_xattr(fd, name, self.scratch(SCRATCH))
+    fn get_xattr(&mut self, fd: Fd, name: &CStr, room: usize) -> Call<usize> {
+        calls::get_xattr(fd, name, self.scratch(room))
+    }
+
+    fn get_xattr_at(&mut self, dir: Fd, path: &CStr, name: &CStr, room: usize) -> Call<usize> {
+        let resolver = self.context.resolver;
+        let into = self.scratch(room);
+        resolver.at_object(dir, path, |dir, last| calls::get_xattr_at(dir, last, name, into))
     }
 
     fn lock(&mut self, fd: Fd, kind: Lock, offset: u64, len: u64) -> Call<()> {
@@ -310,7 +316,13 @@ impl<E: Engine> Os for Linux<E> {
         Ok(read)
     }
 
-    fn db_open(&mut self, dir: Fd, path: &CStr, pragmas: &[(String, String)]) -> SqlCall<Fd> {
+    fn db_open(
+        &mut self,
+        dir: Fd,
+        path: &CStr,
+        pragmas: &[(String, String)],
+        stopping: Stopping,
+    ) -> SqlCall<Fd> {
         let resolver = self.context.resolver;
         let mut answer = None;
         let found = resolver.at(dir, path, |dir, name| {
@@ -321,12 +333,13 @@ impl<E: Engine> Os for Linux<E> {
             let message = "its directory cannot be opened".into();
             return Err(Box::new(SqlError { code: CANTOPEN, message, errno: Some(errno) }));
         }
-        let connection = answer.unwrap_or_else(|| Err(SqlError::new(CANTOPEN, "it has no name")))?;
+        let mut connection = answer.unwrap_or_else(|| Err(SqlError::new(CANTOPEN, "it has no name")))?;
+        connection.watch(self.clock, stopping)?;
         Ok(self.databases.put(connection))
     }
 
-    fn db_exec(&mut self, db: Fd, statement: &str) -> SqlCall<()> {
-        self.databases.get(db)?.exec(statement)
+    fn db_exec(&mut self, db: Fd, statement: &str, deadline: Nanos) -> SqlCall<()> {
+        self.databases.get(db)?.exec(statement, deadline)
     }
 
     fn db_close(&mut self, db: Fd) -> SqlCall<()> {

@@ -10,7 +10,7 @@ use super::transfer::{Open, Span};
 use super::worker::{About, EBADF, EINVAL, ROOT_FD, Sim};
 use crate::os::machine::{
     Advice, Call, Capabilities, Completion, Errno, Fd, FsStat, Kind, Lock, Nanos, Os, QueueState, Recipe,
-    Space, Stat, Transfer, Whence,
+    Space, Stat, Stopping, Transfer, Whence,
 };
 use crate::os::sql_error::{CANTOPEN, FULL, IOERR, SqlCall, SqlError};
 use std::ffi::{CStr, CString};
@@ -111,11 +111,10 @@ impl Os for Sim {
         &mut []
     }
 
-    fn queue(&mut self, transfer: Transfer, recipe: Recipe) -> Call<()> {
-        self.enqueue(transfer, recipe)
-    }
-
-    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+    fn exchange(&mut self, batch: &[Transfer], at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+        for transfer in batch {
+            self.enqueue(*transfer)?;
+        }
         // In the order of their ends; equal ends in the order of submission.
         self.in_flight.sort_by_key(|flight| flight.0);
         let wanted = (at_least as usize).min(self.in_flight.len());
@@ -125,6 +124,12 @@ impl Os for Sim {
         let ended = self.in_flight.partition_point(|flight| flight.0 <= self.clock);
         into.extend(self.in_flight.drain(..ended).map(|flight| flight.1));
         Ok(())
+    }
+
+    fn transfer_one(&mut self, transfer: Transfer) -> Call<usize> {
+        let mut ended = Vec::new();
+        self.exchange(&[transfer], 1, &mut ended)?;
+        ended.pop().map_or(Err(Errno(libc::EBUSY)), Completion::result)
     }
 
     fn queue_state(&self) -> QueueState {
@@ -333,14 +338,21 @@ impl Os for Sim {
         })
     }
 
-    fn get_xattr(&mut self, fd: Fd, name: &CStr) -> Call<usize> {
+    fn get_xattr(&mut self, fd: Fd, name: &CStr, room: usize) -> Call<usize> {
         let detail = || Detail::Text(name.to_string_lossy().into_owned());
         self.call(Op::GetXattr, About::File(fd), detail, |sim| {
             let ino = sim.real(fd)?.ino;
             user_attribute(name)?;
-            let disk = sim.shared.disk();
-            let len = disk.xattrs.get(&ino).and_then(|own| own.get(name.to_bytes()));
-            len.copied().ok_or(Errno(libc::ENODATA))
+            sim.shared.disk().attribute(ino, name, room)
+        })
+    }
+
+    fn get_xattr_at(&mut self, dir: Fd, path: &CStr, name: &CStr, room: usize) -> Call<usize> {
+        let detail = || Detail::Text(name.to_string_lossy().into_owned());
+        self.at(Op::GetXattrAt, (dir, path), detail, |disk, dir| {
+            let ino = disk.object(dir, path)?;
+            user_attribute(name)?;
+            disk.attribute(ino, name, room)
         })
     }
 
@@ -380,7 +392,7 @@ impl Os for Sim {
         )
     }
 
-    fn db_open(&mut self, dir: Fd, path: &CStr, pragmas: &[(String, String)]) -> SqlCall<Fd> {
+    fn db_open(&mut self, dir: Fd, path: &CStr, pragmas: &[(String, String)], _: Stopping) -> SqlCall<Fd> {
         let settings: Vec<String> = pragmas.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let name = if self.tracing { self.name(About::Path(dir, path)).into() } else { Box::default() };
         let about = About::Path(dir, path);
@@ -398,7 +410,7 @@ impl Os for Sim {
         opened.map_err(|errno| failed(CANTOPEN, errno))
     }
 
-    fn db_exec(&mut self, db: Fd, statement: &str) -> SqlCall<()> {
+    fn db_exec(&mut self, db: Fd, statement: &str, _: Nanos) -> SqlCall<()> {
         let detail = || Detail::Text(statement.to_string());
         let done = self.call(Op::Sql, About::File(db), detail, |sim| sim.real(db).map(|_| ()));
         // What SQLite makes of a disk without room, and of everything else.

@@ -7,6 +7,7 @@
 use super::content::{BLOCK, Content};
 use crate::os::machine::{Call, Errno, FsStat, Stat};
 use std::collections::{BTreeSet, HashMap};
+use std::ffi::CStr;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// Number of an inode.
@@ -281,6 +282,13 @@ impl Disk {
             directory: matches!(inode.body, Body::Directory(_)),
             symlink: matches!(inode.body, Body::Symlink),
         })
+    }
+
+    /// Length of an attribute that fits into `room` bytes.
+    pub fn attribute(&self, ino: Ino, name: &CStr, room: usize) -> Call<usize> {
+        let len = self.xattrs.get(&ino).and_then(|own| own.get(name.to_bytes()));
+        let len = *len.ok_or(Errno(libc::ENODATA))?;
+        if len > room { Err(Errno(libc::ERANGE)) } else { Ok(len) }
     }
 
     /// Space and inodes of the whole disk.

@@ -36,6 +36,7 @@ ops! {
     Sync "sync", DropCaches "drop_caches", Unlink "unlink", Rmdir "rmdir", Mkdir "mkdir",
     Rename "rename", Link "link", Symlink "symlink", Readlink "readlink", Stat "stat",
     Statfs "statfs", Chmod "chmod", Utimes "utimes", SetXattr "set_xattr", GetXattr "get_xattr",
+    GetXattrAt "get_xattr_at",
     Lock "lock", Getdents "getdents", Mark "mark", DbOpen "db_open", Sql "sql",
     DbClose "db_close",
 }

@@ -52,13 +52,13 @@ impl Sim {
     }
 
     /// A transfer whose end lies later; `EBUSY` where every slot is in flight.
-    pub(super) fn enqueue(&mut self, transfer: Transfer, recipe: Recipe) -> Call<()> {
-        let Transfer { fd, offset, len, slot, write } = transfer;
+    pub(super) fn enqueue(&mut self, transfer: Transfer) -> Call<()> {
+        let Transfer { fd, offset, len, slot, write, data } = transfer;
         if self.in_flight.len() >= self.slots {
             return Err(Errno(libc::EBUSY));
         }
         let span = Span { fd, offset: Some(offset), len: u64::from(len) };
-        let (op, recipe) = if write { (Op::Pwrite, Some(recipe)) } else { (Op::Pread, None) };
+        let (op, recipe) = if write { (Op::Pwrite, Some(data)) } else { (Op::Pread, None) };
         let (result, time) = self.decide(op, span, recipe);
         self.clock = self.clock.saturating_add(self.shared.options.latency.call);
         self.in_flight.push((self.clock.saturating_add(time), Completion::new(slot, result)));

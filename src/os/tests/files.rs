@@ -152,17 +152,32 @@ fn attributes<M: Os>(os: &mut M) {
         }
         result => result.unwrap(),
     }
-    assert_eq!(os.get_xattr(fd, c"user.test"), Ok(5));
+    assert_eq!(os.get_xattr(fd, c"user.test", 64), Ok(5));
     os.set_xattr(fd, c"user.test", b"").unwrap();
-    assert_eq!(os.get_xattr(fd, c"user.test"), Ok(0));
-    fails!(os.get_xattr(fd, c"user.other"), ENODATA);
+    assert_eq!(os.get_xattr(fd, c"user.test", 64), Ok(0));
+    fails!(os.get_xattr(fd, c"user.other", 64), ENODATA);
     fails!(os.set_xattr(fd, c"user.", b"x"), EINVAL);
     fails!(os.set_xattr(fd, c"nothing", b"x"), EOPNOTSUPP);
     fails!(os.set_xattr(fd, c"", b"x"), ERANGE);
     let path_only = os.open(root, c"a", libc::O_PATH, 0).unwrap();
-    fails!(os.get_xattr(path_only, c"user.test"), EBADF);
+    fails!(os.get_xattr(path_only, c"user.test", 64), EBADF);
     let read_only = os.open(root, c"a", libc::O_RDONLY, 0).unwrap();
-    assert_eq!(os.get_xattr(read_only, c"user.test"), Ok(0));
+    assert_eq!(os.get_xattr(read_only, c"user.test", 64), Ok(0));
+    os.set_xattr(fd, c"user.test", b"hello").unwrap();
+    fails!(os.get_xattr(fd, c"user.test", 4), ERANGE);
+    assert_eq!(os.get_xattr(fd, c"user.test", 5), Ok(5));
+    // By name, also below a directory that is a mere place.
+    let place = os.open(root, c".", libc::O_PATH | libc::O_DIRECTORY, 0).unwrap();
+    for dir in [root, place] {
+        assert_eq!(os.get_xattr_at(dir, c"a", c"user.test", 44), Ok(5));
+        fails!(os.get_xattr_at(dir, c"a", c"user.test", 4), ERANGE);
+        fails!(os.get_xattr_at(dir, c"a", c"user.other", 44), ENODATA);
+        fails!(os.get_xattr_at(dir, c".", c"user.test", 44), ENODATA);
+        fails!(os.get_xattr_at(dir, c"none", c"user.test", 44), ENOENT);
+    }
+    os.symlink(c"a", root, c"l").unwrap();
+    fails!(os.get_xattr_at(root, c"l", c"user.test", 44), ENODATA);
+    fails!(os.get_xattr_at(root, c"../a", c"user.test", 44), EXDEV);
 }
 
 fn durability_and_advice<M: Os>(os: &mut M) {
@@ -224,7 +239,7 @@ fn bad_descriptors<M: Os>(os: &mut M) {
         fails!(os.getdents(fd), EBADF);
         fails!(os.lock(fd, Lock::Write, 0, 1), EBADF);
         fails!(os.set_xattr(fd, c"user.x", b""), EBADF);
-        fails!(os.get_xattr(fd, c"user.x"), EBADF);
+        fails!(os.get_xattr(fd, c"user.x", 64), EBADF);
         for path in [c"a", c"d/a"] {
             fails!(os.open(fd, path, RW, 0), EBADF);
             fails!(os.stat(fd, path), EBADF);
@@ -264,8 +279,8 @@ fn time<M: Os>(os: &mut M) {
     assert!(os.now() >= start + 1_000_000);
     os.sleep_until(0);
     let mut none = Vec::new();
-    assert_eq!(os.reap(0, &mut none), Ok(()));
-    assert_eq!(os.reap(1, &mut none), Ok(()), "nothing in flight, nothing to wait for");
+    assert_eq!(os.exchange(&[], 0, &mut none), Ok(()));
+    assert_eq!(os.exchange(&[], 1, &mut none), Ok(()), "nothing in flight, nothing to wait for");
     assert!(none.is_empty());
     assert!(os.capabilities().max_depth >= 1);
 }

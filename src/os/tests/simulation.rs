@@ -250,29 +250,25 @@ fn a_queue_takes_its_depth_and_gives_back_in_order_of_time() {
     let mut sim = fs.worker(0);
     sim.open_queue(3, 3, 4096).unwrap();
     let fd = open(&mut sim, c"a");
-    let queue = |sim: &mut Sim, slot, write| {
-        sim.queue(Transfer { fd, offset: 0, len: 1024, slot, write }, Recipe::Zero)
-    };
-    assert_eq!(queue(&mut sim, 9, true), Ok(()));
+    let one = |slot, write| Transfer { fd, offset: 0, len: 1024, slot, write, data: Recipe::Zero };
     let mut ended = Vec::new();
-    sim.reap(0, &mut ended).unwrap();
+    sim.exchange(&[one(9, true)], 0, &mut ended).unwrap();
     assert!(ended.is_empty(), "not waited for");
-    sim.reap(1, &mut ended).unwrap();
+    sim.exchange(&[], 1, &mut ended).unwrap();
     assert_eq!(ended, [Completion::new(9, Ok(1024))]);
     let start = sim.now();
     assert_eq!(start, 10 + 2000);
     // The first stalls, the second fails, the fourth does not fit.
-    let answers: Vec<_> = (0..4).map(|slot| queue(&mut sim, slot, false)).collect();
-    assert_eq!(answers, [Ok(()), Ok(()), Ok(()), Err(Errno(libc::EBUSY))]);
-    assert_eq!(sim.now(), start + 30, "submitting goes on at once");
     ended.clear();
-    sim.reap(2, &mut ended).unwrap();
+    let four: Vec<Transfer> = (0..4).map(|slot| one(slot, false)).collect();
+    assert_eq!(sim.exchange(&four, 0, &mut ended), Err(Errno(libc::EBUSY)));
+    assert_eq!((sim.now(), ended.len()), (start + 30, 0), "submitting goes on at once");
+    sim.exchange(&[], 2, &mut ended).unwrap();
     assert_eq!(sim.now(), start + 30 + 2000, "side by side");
     let (failed, read) = (Completion::new(1, Err(EIO)), Completion::new(2, Ok(1024)));
     assert_eq!(ended, [failed, read]);
-    assert_eq!(queue(&mut sim, 3, false), Ok(()));
     ended.clear();
-    sim.reap(u32::MAX, &mut ended).unwrap();
+    sim.exchange(&[one(3, false)], u32::MAX, &mut ended).unwrap();
     assert_eq!(ended.iter().map(|end| end.slot).collect::<Vec<_>>(), [3, 0]);
     assert_eq!(sim.now(), start + 10 + 7000);
 }

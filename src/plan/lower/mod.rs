@@ -8,7 +8,7 @@ mod limits;
 mod loops;
 mod phases;
 mod quantiles;
-mod replay;
+pub mod replay;
 mod sets;
 mod sql;
 mod statements;

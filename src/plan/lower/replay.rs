@@ -22,15 +22,20 @@ static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 /// Largest file that is read, in bytes: a stream takes less than half of it in memory.
 const LARGEST: u64 = 1 << 30;
 
+/// The code of a load that was read and cannot be used. It is no mistake of the profile: only the cases
+/// with that load cannot be run.
+pub const UNUSABLE: &str = "unusable-load";
+
 /// Why a file is no load.
 struct Unusable {
+    code: &'static str,
     message: String,
     help: String,
 }
 
 impl From<String> for Unusable {
     fn from(message: String) -> Unusable {
-        Unusable { message, help: "name the file as your system has it".into() }
+        Unusable { code: "unreadable-file", message, help: "name the file as your system has it".into() }
     }
 }
 
@@ -53,6 +58,7 @@ fn load(path: &Path) -> Result<Arc<Stream>, Unusable> {
     }
     let text = fs::read(path).map_err(|error| format!("{shown}: {error}"))?;
     let stream = loadfile::read(&text).map_err(|mistake| Unusable {
+        code: UNUSABLE,
         message: format!("{shown}:{}:{}: {}", mistake.line, mistake.column, mistake.message),
         help: mistake.help,
     })?;
@@ -67,11 +73,11 @@ impl Lower {
         let stream = match object.text().map(|path| load(Path::new(path))) {
             Some(Ok(stream)) => stream,
             other => {
-                let Unusable { message, help } = match other {
+                let Unusable { code, message, help } = match other {
                     Some(Err(unusable)) => unusable,
                     _ => format!("{} where the path of a load is expected", object.value.described()).into(),
                 };
-                self.problem(Diagnostic::error("unreadable-file", &object.place, message).help(help));
+                self.problem(Diagnostic::error(code, &object.place, message).help(help));
                 return;
             }
         };
@@ -107,6 +113,7 @@ impl Lower {
             sync_dirs: option(self, "sync_dirs"),
             sync_writes: option(self, "sync_writes"),
             no_resolve: option(self, "no_resolve"),
+            attributes: option(self, "attributes"),
         };
         let replay = ReplayPlan { stream, replace, options, pace: None, stats };
         args.detail = Detail::Replay(self.plan.replays.len() as u16);

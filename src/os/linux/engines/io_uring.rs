@@ -23,11 +23,60 @@ pub struct IoUring {
     memory: Slots,
     /// The operations for reads and for writes.
     opcodes: (u8, u8),
-    /// Index among the registered files, by descriptor.
-    files: Vec<i32>,
-    /// Indices not in use.
-    free_files: Vec<u32>,
+    files: Files,
     state: QueueState,
+}
+
+/// Which files are registered.
+struct Files {
+    /// Index among the registered files, by descriptor.
+    known: Vec<i32>,
+    /// Indices not in use; none where no file can be registered.
+    free: Vec<u32>,
+}
+
+impl Files {
+    /// How an entry names the file: by its index where it is registered, which is done now where it
+    /// can be and is worth it.
+    #[inline(always)]
+    fn name(&mut self, fd: Fd, ring: &Ring) -> (u8, i32) {
+        match self.known.get(fd as usize) {
+            Some(index) if *index >= 0 => (FIXED_FILE, *index),
+            _ => self.count(fd, ring).map_or((0, fd), |index| (FIXED_FILE, index as i32)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count(&mut self, fd: Fd, ring: &Ring) -> Option<u32> {
+        let at = usize::try_from(fd).ok()?;
+        if self.known.len() <= at {
+            self.known.resize(at + 1, UNKNOWN);
+        }
+        let known = self.known.get_mut(at)?;
+        if *known < -1 {
+            *known += 1;
+            return None;
+        }
+        *known = UNKNOWN;
+        let index = self.free.pop()?;
+        if ring.register_file(index, fd).is_err() {
+            self.free.push(index);
+            return None;
+        }
+        *known = index as i32;
+        Some(index)
+    }
+
+    /// The descriptor is about to be closed.
+    fn closing(&mut self, fd: Fd, ring: Option<&Ring>) {
+        let Some(known) = self.known.get_mut(fd as usize) else { return };
+        let Ok(index) = u32::try_from(std::mem::replace(known, UNKNOWN)) else { return };
+        if let Some(ring) = ring {
+            let _ = ring.register_file(index, -1);
+        }
+        self.free.push(index);
+    }
 }
 
 /// Whether the kernel gives a ring of that depth.
@@ -43,8 +92,7 @@ impl IoUring {
             ring: None,
             memory: Slots::none(),
             opcodes: (ring::READ, ring::WRITE),
-            files: Vec::new(),
-            free_files: Vec::new(),
+            files: Files { known: Vec::new(), free: Vec::new() },
             state: QueueState::default(),
         }
     }
@@ -73,77 +121,120 @@ impl IoUring {
         match ring.register_no_files(FILES) {
             Ok(()) => {
                 self.state.registered_files = true;
-                self.free_files = (0..FILES).rev().collect();
+                self.files.free = (0..FILES).rev().collect();
             }
             Err(errno) => self.state.notes.push(format!("files are not registered ({errno})")),
         }
     }
 
-    /// How an entry names the file: by its index where it is registered, which is done now where it
-    /// can be and is worth it.
-    #[inline]
-    fn name(&mut self, fd: Fd) -> (u8, i32) {
-        match self.files.get(fd as usize) {
-            Some(index) if *index >= 0 => (FIXED_FILE, *index),
-            _ => self.count_file(fd).map_or((0, fd), |index| (FIXED_FILE, index as i32)),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn count_file(&mut self, fd: Fd) -> Option<u32> {
-        let at = usize::try_from(fd).ok().filter(|_| self.state.registered_files)?;
-        if self.files.len() <= at {
-            self.files.resize(at + 1, UNKNOWN);
-        }
-        let known = self.files.get_mut(at)?;
-        if *known < -1 {
-            *known += 1;
-            return None;
-        }
-        *known = UNKNOWN;
-        let index = self.free_files.pop()?;
-        if self.ring.as_ref()?.register_file(index, fd).is_err() {
-            self.free_files.push(index);
-            return None;
-        }
-        *known = index as i32;
-        Some(index)
-    }
-
     /// More in the batch than the ring has entries: hands over what there is first.
     #[cold]
     #[inline(never)]
-    fn queue_later(&mut self, transfer: Transfer) -> Call<()> {
-        if self.ring.is_none() {
-            return Err(Errno(libc::EOPNOTSUPP));
+    fn lay_in_rest(&mut self, batch: &[Transfer], mut done: usize) -> Call<()> {
+        while done < batch.len() {
+            self.enter(0)?;
+            let IoUring { ring: Some(ring), memory, files, opcodes, .. } = self else { break };
+            match lay_in(batch.get(done..).unwrap_or_default(), ring, memory, files, *opcodes)? {
+                0 => return Err(Errno(libc::EBUSY)),
+                more => done += more,
+            }
         }
-        self.enter(0)?;
-        if self.ring.as_ref().is_some_and(Ring::is_full) {
-            return Err(Errno(libc::EBUSY));
-        }
-        self.queue(transfer)
+        Ok(())
     }
 
     fn in_flight(&self) -> u32 {
         self.ring.as_ref().map_or(0, Ring::in_flight)
     }
 
-    /// Hands the batch over and waits for so many ends.
+    /// Hands over what was laid in and waits for so many ends.
+    #[inline]
     fn enter(&mut self, wanted: u32) -> Call<()> {
         let Some(ring) = &mut self.ring else { return Ok(()) };
+        match ring.enter(wanted) {
+            Ok(taken) => {
+                self.state.submissions += u64::from(taken > 0);
+                Ok(())
+            }
+            Err(errno) => self.enter_again(wanted, errno),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_again(&mut self, wanted: u32, mut errno: Errno) -> Call<()> {
+        let Some(ring) = &mut self.ring else { return Ok(()) };
         for _ in 0..PATIENCE {
+            if !matches!(errno, Errno(libc::EINTR | libc::EAGAIN | libc::EBUSY)) {
+                break;
+            }
+            self.state.retries += 1;
             match ring.enter(wanted) {
                 Ok(taken) => {
                     self.state.submissions += u64::from(taken > 0);
                     return Ok(());
                 }
-                Err(Errno(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => self.state.retries += 1,
-                Err(errno) => return Err(errno),
+                Err(another) => errno = another,
             }
         }
-        Err(Errno(libc::EAGAIN))
+        Err(errno)
     }
+}
+
+/// Takes what has ended; returns how many.
+#[inline]
+fn take_ends(ring: &mut Ring, memory: &mut Slots, into: &mut Vec<Completion>) -> u32 {
+    let count = ring.ended();
+    into.extend((0..count).map(|at| {
+        let end = ring.end(at);
+        let slot = end.user_data as u32;
+        memory.release(slot);
+        Completion { slot, result: end.result }
+    }));
+    ring.taken(count);
+    count
+}
+
+/// Lays the transfers into the ring, as many as it has room for; returns how many.
+#[inline]
+fn lay_in(
+    batch: &[Transfer],
+    ring: &mut Ring,
+    memory: &mut Slots,
+    files: &mut Files,
+    opcodes: (u8, u8),
+) -> Call<usize> {
+    let count = batch.len().min(ring.room() as usize);
+    for transfer in batch.iter().take(count) {
+        lay_in_one(transfer, ring, memory, files, opcodes)?;
+    }
+    Ok(count)
+}
+
+/// Lays one transfer into the ring, which has room.
+#[inline(always)]
+fn lay_in_one(
+    transfer: &Transfer,
+    ring: &mut Ring,
+    memory: &mut Slots,
+    files: &mut Files,
+    (read, write): (u8, u8),
+) -> Call<()> {
+    let (flags, fd) = files.name(transfer.fd, ring);
+    let address = memory.claim(transfer.slot, transfer.len)? as u64;
+    let entry = Entry {
+        opcode: if transfer.write { write } else { read },
+        flags,
+        fd,
+        offset: transfer.offset,
+        address,
+        len: transfer.len,
+        user_data: u64::from(transfer.slot),
+        ..Entry::default()
+    };
+    // SAFETY: there is room, and the memory is a slot that is in flight from now on and stays until
+    // its end has been taken.
+    unsafe { ring.push(entry) };
+    Ok(())
 }
 
 impl Engine for IoUring {
@@ -160,12 +251,7 @@ impl Engine for IoUring {
     }
 
     fn closing(&mut self, fd: Fd) {
-        let Some(known) = self.files.get_mut(fd as usize) else { return };
-        let Ok(index) = u32::try_from(std::mem::replace(known, UNKNOWN)) else { return };
-        if let Some(ring) = &self.ring {
-            let _ = ring.register_file(index, -1);
-        }
-        self.free_files.push(index);
+        self.files.closing(fd, self.ring.as_ref());
     }
 
     fn open_queue(&mut self, depth: u32, slots: u32, len: usize) -> Call<()> {
@@ -180,43 +266,43 @@ impl Engine for IoUring {
         self.memory.get(slot)
     }
 
-    #[inline]
-    fn queue(&mut self, transfer: Transfer) -> Call<()> {
-        let Transfer { fd, offset, len, slot, write } = transfer;
-        let (flags, fd) = self.name(fd);
-        let ring = match &mut self.ring {
-            Some(ring) if !ring.is_full() => ring,
-            _ => return self.queue_later(transfer),
+    fn exchange(&mut self, batch: &[Transfer], at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+        let IoUring { ring: Some(ring), memory, files, opcodes, .. } = self else {
+            return if batch.is_empty() { Ok(()) } else { Err(Errno(libc::EOPNOTSUPP)) };
         };
-        let address = self.memory.claim(slot, len)? as u64;
-        let opcode = if write { self.opcodes.1 } else { self.opcodes.0 };
-        let user_data = u64::from(slot);
-        let entry = Entry { opcode, flags, fd, offset, address, len, user_data, ..Entry::default() };
-        // SAFETY: there is room, and the memory is a slot that is in flight from now on and stays
-        // until it is reaped.
-        unsafe { ring.push(entry) };
-        Ok(())
-    }
-
-    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+        let done = lay_in(batch, ring, memory, files, *opcodes)?;
+        if done < batch.len() {
+            self.lay_in_rest(batch, done)?;
+        }
         let mut wanted = at_least.min(self.in_flight());
         loop {
             self.enter(wanted)?;
-            let Some(ring) = &mut self.ring else { return Ok(()) };
-            let (first, second) = ring.ends();
-            let memory = &mut self.memory;
-            for part in [first, second] {
-                into.extend(part.iter().map(|end| {
-                    let slot = end.user_data as u32;
-                    memory.release(slot);
-                    Completion { slot, result: end.result }
-                }));
-            }
-            let ended = (first.len() + second.len()) as u32;
-            ring.taken(ended);
+            let IoUring { ring: Some(ring), memory, .. } = self else { return Ok(()) };
+            let ended = take_ends(ring, memory, into);
             wanted = wanted.saturating_sub(ended);
             if wanted == 0 {
                 return Ok(());
+            }
+        }
+    }
+
+    #[inline]
+    fn transfer_one(&mut self, transfer: Transfer) -> Call<usize> {
+        let IoUring { ring: Some(ring), memory, files, opcodes, .. } = self else {
+            return Err(Errno(libc::EOPNOTSUPP));
+        };
+        if ring.in_flight() > 0 {
+            return Err(Errno(libc::EBUSY));
+        }
+        lay_in_one(&transfer, ring, memory, files, *opcodes)?;
+        loop {
+            self.enter(1)?;
+            let Some(ring) = &mut self.ring else { return Err(Errno(libc::EOPNOTSUPP)) };
+            if ring.ended() > 0 {
+                let end = ring.end(0);
+                ring.taken(1);
+                self.memory.release(transfer.slot);
+                return Completion { slot: transfer.slot, result: end.result }.result();
             }
         }
     }
@@ -231,7 +317,7 @@ impl Drop for IoUring {
         let mut ended = Vec::new();
         while self.in_flight() > 0 {
             ended.clear();
-            if self.reap(1, &mut ended).is_err() || ended.is_empty() {
+            if self.exchange(&[], 1, &mut ended).is_err() || ended.is_empty() {
                 // The kernel may still write to it.
                 self.memory.leak();
                 return;

@@ -63,6 +63,8 @@ pub struct Libaio {
     /// Transfers that the kernel would not take.
     refused: Vec<Event>,
     in_flight: u32,
+    /// For the end of a single transfer.
+    one: Vec<Completion>,
     memory: Slots,
     state: QueueState,
 }
@@ -82,9 +84,25 @@ impl Libaio {
             events: Vec::new(),
             refused: Vec::new(),
             in_flight: 0,
+            one: Vec::new(),
             memory: Slots::none(),
             state: QueueState::default(),
         }
+    }
+
+    #[inline]
+    fn lay_in(&mut self, transfer: &Transfer) -> Call<()> {
+        let block = self.blocks.get_mut(transfer.slot as usize).ok_or(Errno(libc::EINVAL))?;
+        let address = self.memory.claim(transfer.slot, transfer.len)?;
+        block.aio_data = u64::from(transfer.slot);
+        block.aio_lio_opcode = if transfer.write { PWRITE } else { PREAD };
+        block.aio_fildes = transfer.fd as u32;
+        block.aio_buf = address as u64;
+        block.aio_nbytes = u64::from(transfer.len);
+        block.aio_offset = transfer.offset as i64;
+        self.batch.push(block);
+        self.in_flight += 1;
+        Ok(())
     }
 
     /// Hands the batch over, all of it.
@@ -174,22 +192,10 @@ impl Engine for Libaio {
         self.memory.get(slot)
     }
 
-    #[inline]
-    fn queue(&mut self, transfer: Transfer) -> Call<()> {
-        let address = self.memory.claim(transfer.slot, transfer.len)?;
-        let block = self.blocks.get_mut(transfer.slot as usize).ok_or(Errno(libc::EINVAL))?;
-        block.aio_data = u64::from(transfer.slot);
-        block.aio_lio_opcode = if transfer.write { PWRITE } else { PREAD };
-        block.aio_fildes = transfer.fd as u32;
-        block.aio_buf = address as u64;
-        block.aio_nbytes = u64::from(transfer.len);
-        block.aio_offset = transfer.offset as i64;
-        self.batch.push(block);
-        self.in_flight += 1;
-        Ok(())
-    }
-
-    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+    fn exchange(&mut self, batch: &[Transfer], at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+        for transfer in batch {
+            self.lay_in(transfer)?;
+        }
         if !self.batch.is_empty() {
             self.submit()?;
         }
@@ -225,6 +231,16 @@ impl Engine for Libaio {
                 return Ok(());
             }
         }
+    }
+
+    fn transfer_one(&mut self, transfer: Transfer) -> Call<usize> {
+        let mut ended = std::mem::take(&mut self.one);
+        ended.clear();
+        let exchanged = self.exchange(&[transfer], 1, &mut ended);
+        let result = ended.pop();
+        self.one = ended;
+        exchanged?;
+        result.map_or(Err(Errno(libc::EBUSY)), Completion::result)
     }
 
     fn queue_state(&self) -> QueueState {

@@ -47,11 +47,19 @@ impl Drop for Mapping {
     }
 }
 
-thread_local! {
-    /// Addresses this thread copies to or from just now.
-    static COPIED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+/// A copy that may meet a page that is not to be had.
+struct Copying {
+    /// First address in the mapping.
+    from: Cell<usize>,
+    /// The address after the last one; 0 while nothing is copied.
+    to: Cell<usize>,
     /// Whether a page of them was not to be had.
-    static FAULTED: Cell<bool> = const { Cell::new(false) };
+    faulted: Cell<bool>,
+}
+
+thread_local! {
+    /// What this thread copies just now.
+    static COPY: Copying = const { Copying { from: Cell::new(0), to: Cell::new(0), faulted: Cell::new(false) } };
 }
 
 /// What was done about SIGBUS before.
@@ -64,7 +72,7 @@ extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _: *
     // A number above zero: the kernel's own, not sent by a program.
     // SAFETY: as above.
     let sent = unsafe { (*info).si_code } <= 0;
-    let (from, to) = COPIED.get();
+    let (from, to) = COPY.with(|copy| (copy.from.get(), copy.to.get()));
     if !sent && (from..to).contains(&address) {
         // SAFETY: sysconf is safe in a handler on Linux: it reads a constant.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
@@ -74,7 +82,7 @@ extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _: *
         // SAFETY: replaces one page inside the mapping that this thread owns and copies from or to;
         // mmap is a bare call and safe in a handler.
         if unsafe { libc::mmap(at, page, access, flags, -1, 0) } == at {
-            FAULTED.set(true);
+            COPY.with(|copy| copy.faulted.set(true));
             return;
         }
     }
@@ -151,8 +159,66 @@ impl Mmap {
         Ok(())
     }
 
+    /// The mapping of a file that is known to have `len` bytes at `offset`; most transfers are there.
+    #[inline(always)]
+    fn known(&self, fd: Fd, offset: u64, len: usize) -> Option<&Mapping> {
+        let map = self.maps.get(fd as usize)?.as_ref()?;
+        let last = map.len.checked_sub(len)? as u64;
+        (offset <= last && len > 0).then_some(map)
+    }
+
+    /// A read of what no mapping is known to have.
+    #[cold]
+    #[inline(never)]
+    fn read_anew(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize> {
+        // At the file's own position only the kernel knows where that is.
+        let Some(offset) = offset else { return data::read(fd, buffer) };
+        let end = offset.saturating_add(buffer.len() as u64);
+        let Some(map) = self.map(fd, end)? else { return Ok(0) };
+        let len = Mmap::part(map, offset, buffer.len());
+        let from = map.base.wrapping_add(offset as usize);
+        // SAFETY: `len` bytes from `offset` are inside the mapping, and inside the buffer.
+        let whole = len == 0 || unsafe { copy(from, buffer.as_mut_ptr(), from as usize, len) };
+        if whole { Ok(len) } else { self.read_once_more(fd, offset, len, buffer) }
+    }
+
+    /// A read of `len` bytes that met a page that was not to be had.
+    #[cold]
+    #[inline(never)]
+    fn read_once_more(&mut self, fd: Fd, offset: u64, len: usize, buffer: &mut [u8]) -> Call<usize> {
+        self.once_more(fd, offset + len as u64, || data::pread(fd, buffer, offset))
+    }
+
+    /// A write to what no mapping is known to have.
+    #[cold]
+    #[inline(never)]
+    fn write_anew(&mut self, fd: Fd, offset: Option<u64>, data: &[u8]) -> Call<usize> {
+        let Some(offset) = offset else { return data::write(fd, data) };
+        let end = offset.saturating_add(data.len() as u64);
+        let map = self.map(fd, end)?;
+        let Some(map) = map.filter(|map| map.len as u64 >= end) else {
+            // Beyond its end a file grows by calls only.
+            return data::pwrite(fd, data, offset);
+        };
+        if !map.writable {
+            return Err(Errno(libc::EBADF));
+        }
+        let to = map.base.wrapping_add(offset as usize);
+        // SAFETY: the bytes are inside the mapping, which may be written.
+        match unsafe { copy(data.as_ptr(), to, to as usize, data.len()) } {
+            true => Ok(data.len()),
+            false => self.write_once_more(fd, offset, data),
+        }
+    }
+
+    /// A write that met a page that was not to be had.
+    #[cold]
+    #[inline(never)]
+    fn write_once_more(&mut self, fd: Fd, offset: u64, data: &[u8]) -> Call<usize> {
+        self.once_more(fd, offset + data.len() as u64, || data::pwrite(fd, data, offset))
+    }
+
     /// Bytes at `offset` that the mapping has of `len`.
-    #[inline]
     fn part(map: &Mapping, offset: u64, len: usize) -> usize {
         (map.len as u64).saturating_sub(offset).min(len as u64) as usize
     }
@@ -161,7 +227,7 @@ impl Mmap {
     /// `EIO` where the file has become shorter than it was when it was mapped.
     #[cold]
     fn once_more(&mut self, fd: Fd, end: u64, call: impl FnOnce() -> Call<usize>) -> Call<usize> {
-        FAULTED.set(false);
+        COPY.with(|copy| copy.faulted.set(false));
         // What the handler put in the mapping's place must go.
         if let Some(map) = self.maps.get_mut(fd as usize) {
             *map = None;
@@ -177,50 +243,45 @@ impl Mmap {
 /// of this thread.
 #[inline(always)]
 unsafe fn copy(from: *const u8, to: *mut u8, mapped: usize, len: usize) -> bool {
-    COPIED.set((mapped, mapped + len));
-    compiler_fence(Ordering::SeqCst);
-    // SAFETY: the caller vouches for both sides.
-    unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
-    compiler_fence(Ordering::SeqCst);
-    COPIED.set((0, 0));
-    !FAULTED.get()
+    COPY.with(|copy| {
+        copy.from.set(mapped);
+        copy.to.set(mapped + len);
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: the caller vouches for both sides.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
+        compiler_fence(Ordering::SeqCst);
+        copy.to.set(0);
+        !copy.faulted.get()
+    })
 }
 
 impl Engine for Mmap {
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize> {
-        // At the file's own position only the kernel knows where that is.
-        let Some(offset) = offset else { return data::read(fd, buffer) };
-        let end = offset.saturating_add(buffer.len() as u64);
-        let Some(map) = self.map(fd, end)? else { return Ok(0) };
-        let len = Mmap::part(map, offset, buffer.len());
-        let from = map.base.wrapping_add(offset as usize);
-        // SAFETY: `len` bytes from `offset` are inside the mapping, and inside the buffer.
-        let whole = len == 0 || unsafe { copy(from, buffer.as_mut_ptr(), from as usize, len) };
-        if whole {
-            Ok(len)
-        } else {
-            self.once_more(fd, offset + len as u64, || data::pread(fd, buffer, offset))
+        let len = buffer.len();
+        let Some((at, map)) = offset.and_then(|at| Some((at, self.known(fd, at, len)?))) else {
+            return self.read_anew(fd, offset, buffer);
+        };
+        let from = map.base.wrapping_add(at as usize);
+        // SAFETY: `len` bytes from there are inside the mapping, and inside the buffer.
+        match unsafe { copy(from, buffer.as_mut_ptr(), from as usize, len) } {
+            true => Ok(len),
+            false => self.read_once_more(fd, at, len, buffer),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, fd: Fd, offset: Option<u64>, data: &[u8]) -> Call<usize> {
-        let Some(offset) = offset else { return data::write(fd, data) };
-        let end = offset.saturating_add(data.len() as u64);
-        let map = self.map(fd, end)?;
-        let Some(map) = map.filter(|map| map.len as u64 >= end) else {
-            // Beyond its end a file grows by calls only.
-            return data::pwrite(fd, data, offset);
+        let len = data.len();
+        let known = offset.and_then(|at| Some((at, self.known(fd, at, len)?)));
+        let Some((at, map)) = known.filter(|(_, map)| map.writable) else {
+            return self.write_anew(fd, offset, data);
         };
-        if !map.writable {
-            return Err(Errno(libc::EBADF));
-        }
-        let to = map.base.wrapping_add(offset as usize);
-        // SAFETY: the bytes are inside the mapping, which may be written.
-        match unsafe { copy(data.as_ptr(), to, to as usize, data.len()) } {
-            true => Ok(data.len()),
-            false => self.once_more(fd, end, || data::pwrite(fd, data, offset)),
+        let to = map.base.wrapping_add(at as usize);
+        // SAFETY: `len` bytes from there are inside the mapping, which may be written.
+        match unsafe { copy(data.as_ptr(), to, to as usize, len) } {
+            true => Ok(len),
+            false => self.write_once_more(fd, at, data),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The engines beyond the plain call, one file each, and how one comes to be by its name.
 
+pub mod any;
 pub mod io_uring;
 pub mod libaio;
 pub mod mmap;
@@ -9,7 +10,6 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
-use super::engine::{Engine, Null, Sync};
 use crate::os::machine::{Call, Errno};
 
 /// An engine that the machine will not give.
@@ -23,17 +23,6 @@ pub struct Refused {
     pub errno: Errno,
     /// What can be done about it.
     pub help: String,
-}
-
-/// An engine of that name; its queue is made later, by the thread that uses it.
-pub fn make(name: &str) -> Box<dyn Engine> {
-    match name {
-        "libaio" => Box::new(libaio::Libaio::new()),
-        "io_uring" => Box::new(io_uring::IoUring::new()),
-        "mmap" => Box::new(mmap::Mmap::new()),
-        "nop" => Box::new(Null),
-        _ => Box::new(Sync),
-    }
 }
 
 /// Whether the machine gives so many workers each a queue of that depth right now: asks for them

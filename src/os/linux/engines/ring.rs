@@ -241,10 +241,10 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Whether no further entry fits before the kernel is entered.
+    /// How many more entries fit before the kernel is entered.
     #[inline]
-    pub fn is_full(&self) -> bool {
-        self.tail.wrapping_sub(self.handed) > self.mask
+    pub fn room(&self) -> u32 {
+        self.handed.wrapping_add(self.mask).wrapping_add(1).wrapping_sub(self.tail)
     }
 
     /// Entries whose ends have not been taken.
@@ -256,7 +256,7 @@ impl Ring {
     /// Writes an entry.
     ///
     /// # Safety
-    /// The ring is not full, and the memory that the entry names is the kernel's alone until the
+    /// The ring has room, and the memory that the entry names is the kernel's alone until the
     /// entry's end has been taken.
     #[inline]
     pub unsafe fn push(&mut self, entry: Entry) {
@@ -306,23 +306,22 @@ impl Ring {
         Ok(taken as u32)
     }
 
-    /// The ends that are there and not taken yet, in two pieces where they go around the ring.
+    /// How many ends are there and not taken yet.
     #[inline]
-    pub fn ends(&self) -> (&[End], &[End]) {
-        // SAFETY: as in `enter`; what lies before the tail the kernel has written, and leaves alone
-        // until the head has passed it.
-        unsafe {
-            let count = (*self.ends_tail).load(Ordering::Acquire).wrapping_sub(self.head);
-            let count = count.min(self.ends_mask + 1);
-            let first = self.head & self.ends_mask;
-            let straight = count.min(self.ends_mask + 1 - first);
-            let part =
-                |from: u32, count| std::slice::from_raw_parts(self.ends.add(from as usize), count as usize);
-            (part(first, straight), part(0, count - straight))
-        }
+    pub fn ended(&self) -> u32 {
+        // SAFETY: as in `enter`.
+        unsafe { (*self.ends_tail).load(Ordering::Acquire) }.wrapping_sub(self.head)
     }
 
-    /// So many of [`Ring::ends`] have been taken: their places are the kernel's again.
+    /// One of them, counted from 0; only those that [`Ring::ended`] has counted mean anything.
+    #[inline]
+    pub fn end(&self, at: u32) -> End {
+        let place = self.head.wrapping_add(at) & self.ends_mask;
+        // SAFETY: the mask keeps the index below the number of ends, and every value is valid.
+        unsafe { self.ends.add(place as usize).read() }
+    }
+
+    /// So many have been taken: their places are the kernel's again.
     #[inline]
     pub fn taken(&mut self, count: u32) {
         self.head = self.head.wrapping_add(count);
@@ -404,19 +403,20 @@ mod tests {
                     user_data: round * 10 + n,
                     ..Entry::default()
                 };
-                assert!(!ring.is_full());
+                assert!(ring.room() > 0);
                 // SAFETY: there is room, and the data is constant.
                 unsafe { ring.push(entry) };
             }
-            assert_eq!(ring.is_full(), count == 4);
+            assert_eq!(u64::from(ring.room()), 4 - count);
             assert_eq!(ring.enter(count as u32), Ok(count as u32));
-            assert!(!ring.is_full());
-            let (first, second) = ring.ends();
-            let mut seen: Vec<u64> = first.iter().chain(second).map(|end| end.user_data).collect();
-            assert!(first.iter().chain(second).all(|end| end.result == 4));
+            assert_eq!(ring.room(), 4);
+            assert_eq!(u64::from(ring.ended()), count);
+            assert!((0..ring.ended()).all(|at| ring.end(at).result == 4));
+            let mut seen: Vec<u64> = (0..ring.ended()).map(|at| ring.end(at).user_data).collect();
+            ring.taken(ring.ended());
             seen.sort_unstable();
             assert_eq!(seen, (0..count).map(|n| round * 10 + n).collect::<Vec<_>>());
-            ring.taken(count as u32);
+            assert_eq!(ring.in_flight(), 0);
         }
         assert_eq!(file.metadata().unwrap().len(), 200);
     }
@@ -426,13 +426,13 @@ mod tests {
         let mut ring = Ring::new(2).unwrap();
         let entry = Entry { opcode: READ, fd: -1, ..Entry::default() };
         for _ in 0..2 {
-            assert!(!ring.is_full());
+            assert!(ring.room() > 0);
             // SAFETY: there is room; a bad descriptor is refused before any memory is touched.
             unsafe { ring.push(entry) };
         }
-        assert!(ring.is_full());
+        assert_eq!(ring.room(), 0);
         ring.enter(0).unwrap();
-        assert!(!ring.is_full());
+        assert_eq!(ring.room(), 2);
         assert_eq!(ring.in_flight(), 2);
     }
 }

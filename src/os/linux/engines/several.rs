@@ -1,13 +1,14 @@
 //! Several engines of one worker, of which one is in use at a time.
 
+use super::any::Any;
 use crate::os::linux::engine::{Engine, Sync};
 use crate::os::machine::{Call, Capabilities, Completion, Fd, PLAIN, QueueState, Transfer};
 
 /// The engines of a plan by their number there; the first one is in use to begin with.
 pub struct Several {
-    current: Box<dyn Engine>,
+    current: Any,
     /// The others; the place of the one in use holds nothing.
-    kept: Vec<Option<Box<dyn Engine>>>,
+    kept: Vec<Option<Any>>,
     at: usize,
     /// Transfers go one plain call each ([`PLAIN`]).
     plain: bool,
@@ -15,24 +16,24 @@ pub struct Several {
 
 impl Several {
     /// Without any engine transfers go one plain call each.
-    pub fn new(engines: Vec<Box<dyn Engine>>) -> Several {
+    pub fn new(engines: Vec<Any>) -> Several {
         let mut kept: Vec<_> = engines.into_iter().map(Some).collect();
-        let current = kept.first_mut().and_then(Option::take).unwrap_or_else(|| Box::new(Sync));
+        let current = kept.first_mut().and_then(Option::take).unwrap_or(Any::Sync(Sync));
         Several { current, kept, at: 0, plain: false }
     }
 
-    fn all(&mut self) -> impl Iterator<Item = &mut Box<dyn Engine>> {
+    fn all(&mut self) -> impl Iterator<Item = &mut Any> {
         std::iter::once(&mut self.current).chain(self.kept.iter_mut().flatten())
     }
 }
 
 impl Engine for Several {
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, fd: Fd, offset: Option<u64>, buffer: &mut [u8]) -> Call<usize> {
         if self.plain { Sync.read(fd, offset, buffer) } else { self.current.read(fd, offset, buffer) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, fd: Fd, offset: Option<u64>, data: &[u8]) -> Call<usize> {
         if self.plain { Sync.write(fd, offset, data) } else { self.current.write(fd, offset, data) }
     }
@@ -70,13 +71,13 @@ impl Engine for Several {
     }
 
     #[inline]
-    fn queue(&mut self, transfer: Transfer) -> Call<()> {
-        self.current.queue(transfer)
+    fn exchange(&mut self, batch: &[Transfer], at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
+        self.current.exchange(batch, at_least, into)
     }
 
     #[inline]
-    fn reap(&mut self, at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
-        self.current.reap(at_least, into)
+    fn transfer_one(&mut self, transfer: Transfer) -> Call<usize> {
+        self.current.transfer_one(transfer)
     }
 
     /// Of all of them together.

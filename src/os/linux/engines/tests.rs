@@ -5,21 +5,26 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 
+use super::any::Any;
 use super::io_uring::IoUring;
 use super::libaio::Libaio;
 use super::mmap::Mmap;
 use super::several::Several;
 use super::*;
+use crate::os::linux::engine::Engine;
 use crate::os::linux::testing::{Mounted, refuse};
-use crate::os::machine::{Completion, Transfer};
+use crate::os::machine::{Completion, Recipe, Transfer};
 use crate::os::skipped::skipped;
 
 const BLOCK: usize = 4096;
 
 fn queues() -> Vec<(&'static str, Box<dyn Engine>)> {
-    let several = Several::new(vec![Box::new(Sync), Box::new(IoUring::new())]);
-    let mut all: Vec<(&str, Box<dyn Engine>)> =
-        vec![("libaio", make("libaio")), ("io_uring", make("io_uring")), ("several", Box::new(several))];
+    let several = Several::new(vec![Any::new("sync"), Any::new("io_uring")]);
+    let mut all: Vec<(&str, Box<dyn Engine>)> = vec![
+        ("libaio", Box::new(Any::new("libaio"))),
+        ("io_uring", Box::new(Any::new("io_uring"))),
+        ("several", Box::new(several)),
+    ];
     all.iter_mut().for_each(|(_, engine)| engine.use_engine(1));
     all
 }
@@ -34,7 +39,7 @@ fn numbered(blocks: usize) -> std::fs::File {
 }
 
 fn at(fd: i32, block: u64, slot: u32, write: bool) -> Transfer {
-    Transfer { fd, offset: block * BLOCK as u64, len: BLOCK as u32, slot, write }
+    Transfer { fd, offset: block * BLOCK as u64, len: BLOCK as u32, slot, write, data: Recipe::Zero }
 }
 
 #[test]
@@ -45,13 +50,16 @@ fn every_slot_brings_its_own_block_whatever_the_depth() {
             engine.open_queue(depth, depth, BLOCK).unwrap();
             let mut seen = 0;
             for round in 0..3 {
-                for slot in 0..depth {
-                    engine.queue(at(file.as_raw_fd(), u64::from(slot + round), slot, false)).unwrap();
-                    assert!(engine.slot(slot).is_empty(), "{name}: in flight, and to be had all the same");
-                }
+                let block = |slot| at(file.as_raw_fd(), u64::from(slot + round), slot, false);
+                let batch: Vec<Transfer> = (0..depth).map(block).collect();
                 let mut ended = Vec::new();
+                engine.exchange(&batch, 0, &mut ended).unwrap();
+                for slot in 0..depth {
+                    let done = ended.iter().any(|end| end.slot == slot);
+                    assert_eq!(engine.slot(slot).is_empty(), !done, "{name}: in flight, and to be had?");
+                }
                 while ended.len() < depth as usize {
-                    engine.reap(1, &mut ended).unwrap();
+                    engine.exchange(&[], 1, &mut ended).unwrap();
                 }
                 let mut slots: Vec<u32> = ended.iter().map(|end: &Completion| end.slot).collect();
                 slots.sort_unstable();
@@ -74,12 +82,11 @@ fn what_is_written_from_slots_is_in_the_file() {
     for (name, mut engine) in queues() {
         let file = numbered(8);
         engine.open_queue(4, 4, BLOCK).unwrap();
-        for slot in 0..4 {
-            engine.slot(slot).fill(100 + slot as u8);
-            engine.queue(at(file.as_raw_fd(), u64::from(slot) * 2, slot, true)).unwrap();
-        }
+        (0..4).for_each(|slot| engine.slot(slot).fill(100 + slot as u8));
+        let batch: Vec<Transfer> =
+            (0..4).map(|slot| at(file.as_raw_fd(), u64::from(slot) * 2, slot, true)).collect();
         let mut ended = Vec::new();
-        engine.reap(4, &mut ended).unwrap();
+        engine.exchange(&batch, 4, &mut ended).unwrap();
         assert_eq!(ended.len(), 4, "{name}");
         let mut block = [0; BLOCK];
         for number in 0..8_u64 {
@@ -96,22 +103,20 @@ fn ends_of_files_and_errors_come_with_their_slot() {
         let file = numbered(1);
         file.set_len(BLOCK as u64 + 100).unwrap();
         engine.open_queue(4, 4, BLOCK).unwrap();
-        engine.queue(at(file.as_raw_fd(), 1, 0, false)).unwrap();
-        engine.queue(at(file.as_raw_fd(), 9, 1, false)).unwrap();
-        engine.queue(at(9999, 0, 2, false)).unwrap();
-        engine.queue(at(file.as_raw_fd(), 0, 3, false)).unwrap();
-        assert_eq!(
-            engine.queue(at(file.as_raw_fd(), 0, 3, false)),
-            Err(Errno(libc::EINVAL)),
-            "{name}: twice"
-        );
+        let fd = file.as_raw_fd();
+        let batch = [at(fd, 1, 0, false), at(fd, 9, 1, false), at(9999, 0, 2, false), at(fd, 0, 3, false)];
         let mut ended = Vec::new();
+        engine.exchange(&batch, 1, &mut ended).unwrap();
         while ended.len() < 4 {
-            engine.reap(1, &mut ended).unwrap();
+            engine.exchange(&[], 1, &mut ended).unwrap();
         }
         ended.sort_by_key(|end| end.slot);
         let results: Vec<_> = ended.iter().map(|end| end.result()).collect();
         assert_eq!(results, [Ok(100), Ok(0), Err(Errno(libc::EBADF)), Ok(BLOCK)], "{name}");
+        let twice = [at(fd, 0, 3, false), at(fd, 0, 3, false)];
+        assert_eq!(engine.exchange(&twice, 0, &mut ended), Err(Errno(libc::EINVAL)), "{name}");
+        let unknown = [at(fd, 0, 4, false)];
+        assert_eq!(engine.exchange(&unknown, 0, &mut ended), Err(Errno(libc::EINVAL)), "{name}");
     }
 }
 
@@ -125,9 +130,8 @@ fn a_closed_files_number_may_come_back_for_another() {
             // More than it takes to have the file registered.
             for _ in 0..20 {
                 engine.slot(0).fill(0);
-                engine.queue(at(file.as_raw_fd(), 0, 0, false)).unwrap();
                 let mut ended = Vec::new();
-                engine.reap(1, &mut ended).unwrap();
+                engine.exchange(&[at(file.as_raw_fd(), 0, 0, false)], 1, &mut ended).unwrap();
                 assert!(engine.slot(0).iter().all(|found| *found == byte), "{name}");
             }
             engine.closing(file.as_raw_fd());
@@ -140,9 +144,9 @@ fn memory_stays_until_the_kernel_is_done_with_it() {
     let file = numbered(64);
     for (_, mut engine) in queues() {
         engine.open_queue(64, 64, BLOCK).unwrap();
-        for slot in 0..64 {
-            engine.queue(at(file.as_raw_fd(), u64::from(slot), slot, false)).unwrap();
-        }
+        let batch: Vec<Transfer> =
+            (0..64).map(|slot| at(file.as_raw_fd(), u64::from(slot), slot, false)).collect();
+        engine.exchange(&batch, 0, &mut Vec::new()).unwrap();
         // Dropped with everything in flight.
     }
 }
@@ -230,9 +234,8 @@ fn without_registered_memory_the_ring_works_and_says_so() {
     let told = sandboxed(libc::SYS_io_uring_register, libc::ENOMEM, move || {
         let mut engine = IoUring::new();
         engine.open_queue(4, 4, BLOCK).unwrap();
-        engine.queue(at(fd, 3, 2, false)).unwrap();
         let mut ended = Vec::new();
-        engine.reap(1, &mut ended).unwrap();
+        engine.exchange(&[at(fd, 3, 2, false)], 1, &mut ended).unwrap();
         assert_eq!(ended, [Completion::new(2, Ok(BLOCK))]);
         assert!(engine.slot(2).iter().all(|byte| *byte == 3));
         engine.queue_state()
