@@ -1,30 +1,39 @@
 //! The whole of dbench's load for real, call by call, where an fsync costs nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::common::{need, scratch, skip};
 use crate::dbench::{LOAD, PASS, twice};
 
-/// The lines of a load that make its directories and empty them, and one look into each: what
-/// differs between a first pass and a later one, which are the directories alone.
+/// The lines of a load that look for its directories, make and empty them, and one look into each:
+/// what differs between a first pass and a later one, which finds the directories.
 fn directories(text: &str) -> String {
-    let (mut out, mut open) = (String::new(), "");
+    let (mut out, mut open) = (String::new(), ("", ""));
+    let mut looked = BTreeSet::new();
+    let made = |path: &str| text.lines().any(|line| line.starts_with(&format!("NTCreateX {path} 0x1 ")));
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
-            ["Deltree" | "Mkdir", ..] => {}
-            ["NTCreateX", path, "0x1", _, handle, _] => {
-                let look = path.trim_end_matches('"');
-                out +=
-                    &format!("QUERY_PATH_INFORMATION {look}\\none\" 1004 NT_STATUS_OBJECT_NAME_NOT_FOUND\n");
-                open = handle;
+            ["Deltree" | "Mkdir", ..] => out += &format!("{line}\n"),
+            // Looked for before it is made, and one that nobody makes.
+            ["QUERY_PATH_INFORMATION", path, _, status] if looked.insert((path, status)) => {
+                let missing = status == "NT_STATUS_OBJECT_NAME_NOT_FOUND" && made(path);
+                if missing || status == "NT_STATUS_OBJECT_PATH_NOT_FOUND" {
+                    out += &format!("{line}\n");
+                }
             }
-            ["Close", handle, _] if handle == open => open = "",
-            _ => continue,
+            ["NTCreateX", path, "0x1", _, handle, _] => {
+                out += &format!("{line}\n");
+                open = (handle, path.trim_end_matches('"'));
+            }
+            ["Close", handle, _] if handle == open.0 => {
+                let look = format!("{}\\none\" 1004 NT_STATUS_OBJECT_NAME_NOT_FOUND", open.1);
+                out += &format!("{line}\nQUERY_PATH_INFORMATION {look}\n");
+                open = ("", "");
+            }
+            _ => {}
         }
-        out += line;
-        out.push('\n');
     }
     out
 }
@@ -34,7 +43,9 @@ fn counted_by_strace(strace: &Path, load: &Path, base: &Path) -> BTreeMap<String
     let dir = tempfile::tempdir_in(base).expect("a directory in memory");
     let (work, log, file) = (dir.path().join("t"), dir.path().join("counts"), dir.path().join("once.yaml"));
     std::fs::create_dir(&work).expect("the target is made");
-    std::fs::write(&file, twice(load).replace("repeat: 2", "repeat: 1")).expect("the profile is written");
+    // A load of directories alone moves no bytes to report.
+    let once = twice(load).replace("repeat: 2", "repeat: 1").replace("run.bytes.rate", "run.open.ops.rate");
+    std::fs::write(&file, once).expect("the profile is written");
     let calls: Vec<&str> = CALLS.iter().flat_map(|(_, names)| *names).copied().collect();
     let status = std::process::Command::new(strace)
         .args(["-f", "--seccomp-bpf", "-c", "-e", &format!("trace={}", calls.join(",")), "-o"])
