@@ -159,6 +159,16 @@ const ROWS: &[Row] = &[
         rate: Rate::Said { metric: "Throughput", word: "Throughput", unit: 1e6 },
     },
     Row {
+        name: "office mix, 12",
+        original: "dbench",
+        place: Place::Disk,
+        wanted: "0.9 to 1.1",
+        ours: "{ioscore} run dbench-mix:12-clients --set time=10s --set warmup=2s --target {dir} --out {out} --name r --runs 1 --quiet",
+        theirs: "{ioscore} run dbench:12-clients --set loadfile=/usr/share/dbench/client.txt --set time=10s --set warmup=2s --target {dir} --out {out} --name r --runs 1 --quiet",
+        config: "",
+        rate: Rate::Said { metric: "Throughput", word: "Throughput", unit: 1e6 },
+    },
+    Row {
         name: "source tree read",
         original: "cc",
         place: Place::Memory,

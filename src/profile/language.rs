@@ -329,6 +329,11 @@ const RESULT: &[Field] = &[
     Field::required("better", Choice(&["higher", "lower"]), "which of two values is the better one"),
     Field::new("primary", Bool, "the number that stands for the whole case"),
     Field::new("when", Expression, "whether the number is reported"),
+    Field::new(
+        "optional",
+        Bool,
+        "whether it is left out, and no mistake, where the recorded load has no request of the kind it names",
+    ),
 ];
 
 /// The keys of a suite.

@@ -10,6 +10,7 @@ use super::tally::{self, Subject, Tally};
 use crate::measure::{Histogram, series};
 use crate::plan::instr::{PhasePlan, Plan, StatKind};
 use crate::plan::reading::reading;
+use crate::plan::stream::Kind;
 use crate::record::{Series, StepResult};
 use crate::vm::stat::Stat;
 use crate::vm::team::TeamRun;
@@ -64,29 +65,56 @@ pub fn known(plan: &Plan) -> Vec<String> {
                     add("steps", COUNTED);
                     add("step_latency", TIMED);
                 }
-                kind => {
-                    add("ops", COUNTED);
-                    add("errors", COUNTED);
-                    // An operation that moves nothing has no bytes to speak of.
-                    let moves = kind != StatKind::Operation;
-                    for quantity in ["bytes", "requested"].into_iter().filter(|_| moves) {
-                        add(quantity, COUNTED);
-                        add(quantity, &["mean"]);
-                        if subject.key.is_empty() {
-                            add(quantity, &["rate_last_second"]);
-                        }
-                    }
-                    add("latency", TIMED);
-                    if !subject.key.is_empty() {
-                        names.push(format!("{prefix}.seconds"));
-                    }
-                }
+                // An operation that moves nothing has no bytes to speak of.
+                kind => operations(&mut names, &prefix, kind != StatKind::Operation, subject.key.is_empty()),
             }
         }
     }
     names.sort();
     names.dedup();
     names
+}
+
+/// Every name that this plan would give with another recorded load in the place of its own; none
+/// where it performs no load.
+pub fn of_other_loads(plan: &Plan) -> Vec<String> {
+    let mut names = Vec::new();
+    if plan.replays.is_empty() {
+        return names;
+    }
+    for (_, phase) in measured(plan) {
+        let groups = phase.groups.iter().filter(|group| group.measured).map(|group| group.name.as_str());
+        for group in groups.chain([""]) {
+            let place = [phase.name.as_str(), group];
+            let place = place.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".");
+            operations(&mut names, &place, true, true);
+            for kind in Kind::ALL.iter().filter(|kind| !kind.key().is_empty()) {
+                operations(&mut names, &format!("{place}.{}", kind.key()), kind.moves(), false);
+            }
+        }
+    }
+    names
+}
+
+/// The names of what is counted of operations, by whether they move bytes, and whether they are a
+/// whole phase or group.
+fn operations(names: &mut Vec<String>, prefix: &str, moves: bool, whole: bool) {
+    let mut add = |quantity: &str, reductions: &[&str]| {
+        names.extend(reductions.iter().map(|r| format!("{prefix}.{quantity}.{r}")));
+    };
+    add("ops", COUNTED);
+    add("errors", COUNTED);
+    for quantity in ["bytes", "requested"].into_iter().filter(|_| moves) {
+        add(quantity, COUNTED);
+        add(quantity, &["mean"]);
+        if whole {
+            add(quantity, &["rate_last_second"]);
+        }
+    }
+    add("latency", TIMED);
+    if !whole {
+        names.push(format!("{prefix}.seconds"));
+    }
 }
 
 /// What each step did, by `phase[.group].step`; a step of several transfers as a whole has `.steps`

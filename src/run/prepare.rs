@@ -55,7 +55,7 @@ pub fn one(planned: PlannedCase) -> Result<Prepared, Vec<Diagnostic>> {
         Some(results) => results::read(results)?,
         None => Vec::new(),
     };
-    let specs = live(specs, &bound);
+    let mut specs = live(specs, &bound);
     let engine = engine(&bound.body);
     let plan = match lower(&bound) {
         Ok(plan) => Ok(Arc::new(plan)),
@@ -63,7 +63,10 @@ pub fn one(planned: PlannedCase) -> Result<Prepared, Vec<Diagnostic>> {
         Err(problems) => return Err(problems),
     };
     if let Ok(plan) = &plan {
-        let problems = results::check_names(&specs, &numbers::known(plan), &bound.scope);
+        let known = numbers::known(plan);
+        specs = results::offered(specs, &known, &numbers::of_other_loads(plan), &bound.scope);
+        name_primary(&mut specs);
+        let problems = results::check_names(&specs, &known, &bound.scope);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -86,10 +89,15 @@ fn live(specs: Vec<MetricSpec>, bound: &BoundCase) -> Vec<MetricSpec> {
     let kept = results::evaluate(&specs, &Numbers::new(), &bound.scope);
     let mut specs: Vec<MetricSpec> =
         specs.into_iter().filter(|spec| kept.iter().any(|metric| metric.name == spec.name)).collect();
+    name_primary(&mut specs);
+    specs
+}
+
+/// Where the primary number was left out, the first of the rest stands for the case.
+fn name_primary(specs: &mut [MetricSpec]) {
     if let (false, Some(first)) = (specs.iter().any(|spec| spec.primary), specs.first_mut()) {
         first.primary = true;
     }
-    specs
 }
 
 /// Name of the engine asked for.

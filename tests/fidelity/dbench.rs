@@ -29,10 +29,10 @@ use ioscore::vm::team::{TeamOptions, TeamRun, Watcher};
 pub const LINES: usize = 5000;
 
 /// Where Debian installs the load.
-const LOAD: &str = "/usr/share/dbench/client.txt";
+pub const LOAD: &str = "/usr/share/dbench/client.txt";
 
 /// Two passes, each an execution of the phase.
-fn twice(load: &Path) -> String {
+pub fn twice(load: &Path) -> String {
     format!(
         r#"profile: twice
 version: 1.0.0

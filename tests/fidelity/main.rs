@@ -7,6 +7,7 @@ mod common;
 
 mod compilebench;
 mod dbench;
+mod dbench_whole;
 mod dd;
 mod everywhere;
 mod fio;
