@@ -10,8 +10,8 @@ use crate::vm::buffers::Buffers;
 use crate::vm::claims::ClaimUnit;
 use crate::vm::draw::{hot, permute};
 use crate::vm::fault::Flow;
+use crate::vm::flight::Queued;
 use crate::vm::hand::CLOSED;
-use crate::vm::queue::Queued;
 use crate::vm::random::Purpose;
 use crate::vm::worker::Worker;
 
