@@ -118,7 +118,7 @@ fn many_in_flight_take_less_time() {
         let engine = format!("{{name: libaio, depth: {depth}}}");
         let (_, run, _) = run(&profile(&engine, "repeat: 3200", READS));
         let worker = &run.phases[0].workers[0];
-        let (queued, sum) = worker.depth;
+        let (queued, sum) = worker.depths[0];
         assert_eq!(queued, 3200);
         ((worker.end - worker.start) as f64 / 1e9, sum as f64 / queued as f64)
     };

@@ -4,7 +4,7 @@
 use super::fault::Flow;
 use super::flight::{Flight, Queue, Ring};
 use super::worker::Worker;
-use crate::os::{Errno, Os};
+use crate::os::{Errno, Os, QueueState};
 use crate::plan::instr::*;
 
 impl<O: Os> Worker<O> {
@@ -46,21 +46,34 @@ impl<O: Os> Worker<O> {
         Ok(())
     }
 
-    /// Transfers queued in the measured part of the phase, and the sum over them of how many were
-    /// then in flight.
-    pub fn depth(&self) -> (u64, u64) {
-        let all = self.queues.iter().chain([&self.queue]);
-        all.fold((0, 0), |(queued, sum), queue| (queued + queue.queued, sum + queue.occupancy))
+    /// By engine of the plan: transfers queued in the measured part of the phase, and the sum over them
+    /// of how many were then in flight.
+    pub fn depths(&self) -> Vec<(u64, u64)> {
+        (0..self.queues.len()).map(|engine| self.queue_of(engine).depth_sums()).collect()
     }
 
-    /// Transfers repeated by all queues.
-    pub fn retries(&self) -> u64 {
-        self.queues.iter().chain([&self.queue]).map(|queue| queue.retries).sum()
+    /// What became of each queue, by the number of its engine. Another engine may be in use afterwards.
+    pub fn queue_states(&mut self) -> Vec<(u8, QueueState)> {
+        let mut states = Vec::new();
+        for engine in 0..self.queues.len() {
+            if self.queue_of(engine).is_none() {
+                continue;
+            }
+            let repeated = self.queue_of(engine).retries;
+            self.os.use_engine(engine as u8);
+            let mut state = self.os.queue_state();
+            state.retries += repeated;
+            states.push((engine as u8, state));
+        }
+        states
     }
 
-    /// Whether any engine has a queue.
-    pub fn has_queues(&self) -> bool {
-        self.queues.iter().chain([&self.queue]).any(|queue| !queue.is_none())
+    /// The queue of an engine, be it the one in use or not.
+    fn queue_of(&self, engine: usize) -> &Queue {
+        match self.queues.get(engine) {
+            Some(kept) if engine != usize::from(self.engine) => kept,
+            _ => &self.queue,
+        }
     }
 
     /// Begins to count anew how many transfers are in flight.

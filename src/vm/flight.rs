@@ -146,6 +146,11 @@ impl Queue {
         self.occupancy += queued * u64::from(self.settled + self.in_flight + 1) / 2;
     }
 
+    /// Transfers queued, and the sum over them of how many were then in flight.
+    pub(super) fn depth_sums(&self) -> (u64, u64) {
+        (self.queued, self.occupancy)
+    }
+
     /// How many more transfers fit.
     #[inline]
     pub fn room(&self) -> u32 {
