@@ -147,6 +147,8 @@ fn the_way_out_that_was_taken_is_in_the_record() {
         assert_eq!(run["values"]["Operations"], 100.0, "{run}");
         let notes = run["effective"]["fallbacks"].to_string();
         assert!(notes.contains("io_uring_setup: EPERM") && notes.contains(taken), "{notes}");
+        let engine = &run["effective"]["engines"][0];
+        assert_eq!((&engine["asked"], &engine["used"]), (&"io_uring".into(), &taken.into()), "{engine}");
     }
 }
 
@@ -257,4 +259,142 @@ fn a_full_disk_under_a_mapping_ends_its_row_only() {
     ends(&row, "failed", "ENOSPC", "ENOSPC after", "make room");
     is_printed(&row, &said);
     assert_eq!(after["status"], "ok", "{said}{after}");
+}
+
+/// Three engines in one case: by the profile, by a phase, by a step.
+const MANY: &str = "\
+profile: engines
+version: 1.0.0
+title: Engines
+summary: A test of tests.
+cases:
+  - {id: tried, title: Tried}
+  - {id: after, title: After}
+engine: {name: io_uring, depth: 16}
+files:
+  data: {count: 1, size: 256KiB}
+phases:
+  - {phase: ring, repeat: 400, steps: [READ]}
+  - {phase: older, engine: {name: libaio, depth: 4}, repeat: 400, steps: [READ]}
+  - phase: both
+    repeat: 100
+    steps:
+      - {label: queued, read: 4KiB, in: data, at: random}
+      - {label: plain, read: 4KiB, in: data, at: random, engine: sync}
+results:
+  - {name: Operations, value: ring.ops.total, better: higher, primary: true}
+";
+
+#[test]
+fn each_engine_of_a_case_has_its_own_entry() {
+    let (code, said, row) = behind(&MANY.replace("READ", READ), &["env"]);
+    assert_eq!(code, Some(0), "{said}");
+    let effective = &row["runs"][0]["effective"];
+    let entries = effective["engines"].as_array().expect("entries");
+    let seen: Vec<_> = entries.iter().map(|e| (&e["asked"], &e["used"], &e["depth_asked"])).collect();
+    let expected = [("io_uring", 16), ("libaio", 4), ("sync", 1)].map(|(n, d)| (n.into(), d.into()));
+    assert_eq!(seen, expected.iter().map(|(n, d)| (n, n, d)).collect::<Vec<(&Value, &Value, &Value)>>());
+    let uses: Vec<_> = entries.iter().map(|e| e["used_by"].to_string()).collect();
+    assert_eq!(uses, [r#"["ring","both.queued"]"#, r#"["older"]"#, r#"["both.plain"]"#]);
+    let depth = |at: usize| entries[at]["depth"].as_f64();
+    assert!(depth(0).is_some_and(|depth| depth > 4.0 && depth <= 16.0), "{effective}");
+    assert!(depth(1).is_some_and(|depth| depth > 1.0 && depth <= 4.0), "{effective}");
+    assert_eq!(depth(2), None, "{effective}");
+    let calls = |at: usize| entries[at]["queue"]["submissions"].as_u64().unwrap_or(0);
+    assert!(calls(0) > 0 && calls(1) > 0 && entries[2]["queue"].is_null(), "{effective}");
+    assert!(
+        effective["depth"].is_null() && effective["queue"].is_null(),
+        "no number of several: {effective}"
+    );
+}
+
+/// A loop device with large sectors and a file system on it, gone when this is.
+struct LargeSectors {
+    place: Place,
+    device: String,
+}
+
+impl LargeSectors {
+    /// None where it cannot be made here.
+    fn new(test: &str, text: &str) -> Option<LargeSectors> {
+        let [losetup, mkfs] = need(test, ["losetup", "mkfs.ext4"])?;
+        let place = Place::with(&[text]);
+        let image = place.path().join("image");
+        let file = std::fs::File::create(&image).expect("the image is made");
+        file.set_len(256 << 20).expect("the image has its size");
+        let mut attach = Command::new(losetup);
+        attach.args(["--find", "--show", "--sector-size", "4096"]).arg(&image);
+        let output = attach.output().expect("losetup starts");
+        if !output.status.success() {
+            skip(test, "loop devices with large sectors need root");
+            return None;
+        }
+        let device = String::from_utf8_lossy(&output.stdout).trim().to_string();
+        let made = LargeSectors { place, device };
+        let target = made.place.path().join("t");
+        let mkfs = Command::new(mkfs).args(["-q", "-F"]).arg(&made.device).output().expect("mkfs starts");
+        assert!(mkfs.status.success(), "{}", String::from_utf8_lossy(&mkfs.stderr));
+        let mount = Command::new("mount").arg(&made.device).arg(&target).output().expect("mount starts");
+        if !mount.status.success() {
+            skip(test, "mounting needs root");
+            return None;
+        }
+        Some(made)
+    }
+}
+
+impl Drop for LargeSectors {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.place.path().join("t")).output();
+        let _ = Command::new("losetup").args(["--detach", &self.device]).output();
+    }
+}
+
+#[test]
+fn direct_io_refused_with_several_transfers_in_flight() {
+    let test = "direct_io_refused_with_several_transfers_in_flight";
+    // A sector holds eight of the blocks: the file opens, the transfers are refused.
+    let read = READ.replace("4KiB", "512");
+    let write = "{write: 512, in: data, at: random}";
+    for (engine, depth) in [("libaio", 4), ("libaio", 16), ("io_uring", 4), ("io_uring", 16)] {
+        for (step, call) in [(read.as_str(), "read"), (write, "write")] {
+            for direct in ["prefer", "require"] {
+                let text = profile(engine, depth, direct, "", step);
+                let Some(disk) = LargeSectors::new(test, &text) else { return };
+                let mut command = Command::new(env!("CARGO_BIN_EXE_ioscore"));
+                command.args(RUN).args(["--allow", "alignment"]).current_dir(disk.place.path());
+                let output = command.output().expect("the program starts");
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                let record = disk.place.record("one");
+                let what = format!("{engine} {depth} {call} {direct}: {said}{record}");
+                let row = &rows(&record)[0];
+                if direct == "require" {
+                    ends(row, "unsupported", "EINVAL", "direct", "direct");
+                    continue;
+                }
+                assert_eq!(row["status"], "ok", "{what}");
+                let run = &row["runs"][0];
+                assert_eq!(run["values"]["Operations"], 100.0, "{what}");
+                assert_eq!(run["effective"]["direct"], "buffered", "{what}");
+                let notes = run["effective"]["fallbacks"].to_string();
+                assert!(notes.contains(&format!("refused by the first {call} (EINVAL")), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn direct_io_that_nothing_refused_is_recorded_as_asked() {
+    // Whether the kernel went past its cache is another question.
+    for (direct, word) in [("require", "asked"), ("never", "buffered")] {
+        let (_, said, row) = behind(&profile("libaio", 4, direct, "", READ), &["env"]);
+        if row["status"] == "unsupported" {
+            skip("direct_io_that_nothing_refused_is_recorded_as_asked", "no direct I/O here");
+            return;
+        }
+        let effective = &row["runs"][0]["effective"];
+        assert_eq!(effective["direct"], word, "{said}{effective}");
+        assert_eq!(effective["engines"][0]["direct_asked"], direct, "{effective}");
+        assert_eq!(effective["engines"][0]["used_by"].to_string(), r#"["run"]"#, "{effective}");
+    }
 }

@@ -118,7 +118,7 @@ fn many_in_flight_take_less_time() {
         let engine = format!("{{name: libaio, depth: {depth}}}");
         let (_, run, _) = run(&profile(&engine, "repeat: 3200", READS));
         let worker = &run.phases[0].workers[0];
-        let (queued, sum) = worker.depth;
+        let (queued, sum) = worker.depths[0];
         assert_eq!(queued, 3200);
         ((worker.end - worker.start) as f64 / 1e9, sum as f64 / queued as f64)
     };
@@ -265,4 +265,26 @@ fn one_file_is_direct_or_not() {
     let (_, run, _) =
         run(&profile("sync", "repeat: 5", &steps.replace("mode: rw", "mode: rw, flags: [direct]")));
     assert_eq!(run.fault, None);
+}
+
+/// Reads and writes each go through the file, and each begins again at its end.
+#[test]
+fn each_way_keeps_a_position_for_either_direction() {
+    for engine in ["sync", "{name: libaio, depth: 4}"] {
+        let steps = "      - repeat: 40
+        steps:
+          - {read: 64KiB, in: data, at: each_way}
+          - {repeat: 2, steps: [{write: 64KiB, in: data, at: each_way}]}";
+        let text = profile(engine, "repeat: 1", steps).replace("count: 3", "count: 1");
+        let (_, done, disk) = run(&text);
+        assert_eq!(done.fault, None);
+        for (op, times) in [(Op::Pread, 40), (Op::Pwrite, 80)] {
+            // The last ones: the layout writes the file before.
+            let all: Vec<_> =
+                told(&disk).into_iter().filter(|e| e.op == op).map(|e| format!("{:?}", e.detail)).collect();
+            let expected: Vec<_> =
+                (0..times).map(|n| format!("Range(Some({}), 65536)", n % 16 * 65536)).collect();
+            assert_eq!(all[all.len() - expected.len()..], expected, "{engine} {op:?}");
+        }
+    }
 }

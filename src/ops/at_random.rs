@@ -6,8 +6,8 @@ use super::table::{Exec, Linked, Many};
 use crate::os::Os;
 use crate::plan::instr::*;
 use crate::vm::fault::Flow;
+use crate::vm::flight::Queued;
 use crate::vm::hand::Hand;
-use crate::vm::queue::Queued;
 use crate::vm::random::Purpose;
 use crate::vm::worker::Worker;
 

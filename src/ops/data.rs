@@ -10,8 +10,8 @@ use crate::vm::buffers::Buffers;
 use crate::vm::claims::ClaimUnit;
 use crate::vm::draw::{hot, permute};
 use crate::vm::fault::Flow;
+use crate::vm::flight::Queued;
 use crate::vm::hand::CLOSED;
-use crate::vm::queue::Queued;
 use crate::vm::random::Purpose;
 use crate::vm::worker::Worker;
 
@@ -422,6 +422,15 @@ fn place<O: Os>(
         At::Next => {
             let wraps = file.cursor + len > file.size && (!write || !worker.hands[set].kept.is_empty());
             if wraps { 0 } else { file.cursor }
+        }
+        At::EachWay => {
+            let way = usize::from(write);
+            let next = file.ways[way];
+            // A file that is being written grows, as it does under `next`.
+            let fixed = !write || !worker.hands[set].kept.is_empty();
+            let next = if fixed && next.saturating_add(len) > file.size { 0 } else { next };
+            worker.hands[set].file.ways[way] = next.saturating_add(fits);
+            next
         }
         At::Random => worker.random.below(Purpose::Place, blocks) * len,
         At::Permuted => {

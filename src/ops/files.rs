@@ -65,6 +65,7 @@ fn opened<O: Os>(worker: &mut Worker<O>, args: &Args, fd: Fd) {
     let flags = args.opening.flags;
     file.fd = fd;
     file.cursor = 0;
+    file.ways = [0; 2];
     file.positional = false;
     file.append = flags & libc::O_APPEND != 0;
     file.stdio = args.opening.stdio;
@@ -133,6 +134,7 @@ fn open<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     if set.memory {
         let file = &mut worker.hands[usize::from(args.set)].file;
         file.cursor = 0;
+        file.ways = [0; 2];
         return Flow::Next;
     }
     if worker.pick(args.set, args.pick).is_none() {

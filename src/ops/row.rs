@@ -72,7 +72,7 @@ pub const BLOCK: Field =
 pub const AT: Field = Field::new(
     "at",
     Kind::At,
-    "next (default), random, permuted, start, an offset or distribution, {stride: 8KiB}, {zipf: …}, {hot: …}, {weighted: {next: 50, start: 22}}",
+    "next (default), each_way (as next, but reads and writes have a position each), random, permuted, start, an offset or distribution, {stride: 8KiB}, {zipf: …}, {hot: …}, {weighted: {next: 50, start: 22}}",
 );
 /// How the last, shorter block is moved.
 pub const REMAINDER: Field = Field::new(

@@ -338,7 +338,7 @@ variants! {
     Amount { 0 Bytes(draw), 1 Whole }
     At {
         0 Next, 1 Random, 2 Permuted, 3 Start, 4 End, 5 Offset(draw), 6 Ranked(table), 7 Hot { share, of },
-        8 Stride(n), 9 Weighted(id),
+        8 Stride(n), 9 Weighted(id), 10 EachWay,
     }
     Remainder { 0 IfAny, 1 Always, 2 IfAlone }
     ListOrder { 0 AsIs, 1 Readdir }

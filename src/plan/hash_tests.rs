@@ -111,6 +111,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("args remainder", |p| p.args[0].remainder = Remainder::Always),
     ("args remainder alone", |p| p.args[0].remainder = Remainder::IfAlone),
     ("args at", |p| p.args[0].at = At::Random),
+    ("args at each way", |p| p.args[0].at = At::EachWay),
     ("args at permuted", |p| p.args[0].at = At::Permuted),
     ("args at offset", |p| p.args[0].at = At::Offset(Draw::Const(0))),
     ("args at stride", |p| p.args[0].at = At::Stride(0)),

@@ -134,6 +134,9 @@ pub enum At {
     /// Goes on where the last transfer ended.
     #[default]
     Next,
+    /// Goes on where the last transfer of the same direction ended that went so; at the start of the file
+    /// again where the next one does not fit.
+    EachWay,
     /// Any whole block of the file.
     Random,
     /// Every block once, in a random order, then again in another.

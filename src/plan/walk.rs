@@ -478,8 +478,8 @@ impl<'a> Walk<'a> {
         let inside = before.then(Level::set(size.max(amount)));
         match at {
             _ if args.opening.flags & libc::O_APPEND != 0 => None,
-            At::Next if set.kept_open.is_some() => Some(inside),
-            At::Next => Some(before.then(Level::up(amount))),
+            At::Next | At::EachWay if set.kept_open.is_some() => Some(inside),
+            At::Next | At::EachWay => Some(before.then(Level::up(amount))),
             At::Start => Some(before.then(Level::set(amount))),
             At::End => None,
             At::Offset(draw) => Some(before.then(Level::set(self.moments(draw, args.set).upper + amount))),

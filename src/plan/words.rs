@@ -90,6 +90,7 @@ pub fn pick(pick: Pick, tables: &[Table]) -> String {
 pub fn at(place: At, plan: &Plan) -> String {
     match place {
         At::Next => "next".into(),
+        At::EachWay => "each_way".into(),
         At::Random => "random".into(),
         At::Permuted => "permuted".into(),
         At::Start => "start".into(),

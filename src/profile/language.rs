@@ -403,7 +403,7 @@ pub enum Distribution {
 pub const FILE_BOUNDS: &[&str] = &["{file.size}", "{file.room}"];
 
 /// The words of [`Kind::At`].
-pub const AT_WORDS: &[&str] = &["next", "random", "permuted", "start"];
+pub const AT_WORDS: &[&str] = &["next", "each_way", "random", "permuted", "start"];
 
 /// The words of [`Kind::Data`].
 pub const DATA_WORDS: &[&str] = &["random", "zero", "text", "read"];

@@ -32,7 +32,7 @@ pub enum Kind {
     Choices(&'static [&'static str]),
     /// A constant size or count, or one of the distribution maps of section 2 of the language.
     Distribution,
-    /// Where a transfer goes: `next`, `random`, `permuted`, `start`, a size, a distribution,
+    /// Where a transfer goes: `next`, `each_way`, `random`, `permuted`, `start`, a size, a distribution,
     /// `{stride: 8KiB}`, `{weighted: {next: 50, start: 22}}`.
     At,
     /// Contents: `random`, `zero`, `text`, `read`, `{byte: a}`, `{compressible: 50%, duplicate: 20%}`.

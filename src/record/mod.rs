@@ -14,8 +14,8 @@ pub mod unit;
 
 pub use model::{Record, Run, RunState, SCHEMA, SCHEMA_VERSION, SuiteRef, now};
 pub use result::{
-    Better, Directness, Effective, Finding, Metric, QueueUse, RepeatResult, Series, Soundness, StepResult,
-    Verdict,
+    Better, Directness, Effective, EngineUse, Finding, Metric, QueueUse, RepeatResult, Series, Soundness,
+    StepResult, Verdict,
 };
 pub use row::{Case, Declared, Engine, Measured, NoResult, Reason, Reproduces, Row, Status};
 pub use scrub::{Identity, Scrubber};

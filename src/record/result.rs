@@ -165,13 +165,16 @@ pub enum Directness {
     Direct,
     /// Through the page cache, as asked.
     Buffered,
+    /// Every transfer was made on a descriptor open with the flag for direct I/O; whether the kernel
+    /// went past its cache was not looked at.
+    Asked,
     /// The flag was accepted and nothing was bypassed.
     Ignored,
     /// It could not be found out.
     Unknown,
 }
 
-/// What became of the queues of all workers together.
+/// What became of the queues that all workers together have of one engine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -187,6 +190,28 @@ pub struct QueueUse {
     pub retries: u64,
 }
 
+/// One engine of a case: what was asked for, what became of it, and what it was used by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct EngineUse {
+    /// Name of the engine asked for.
+    pub asked: String,
+    /// Name of the engine used: another one where that could not be had.
+    pub used: String,
+    /// Transfers in flight of each worker that were asked for.
+    pub depth_asked: u32,
+    /// Transfers of one worker in flight on average, when one of them was queued; absent without a
+    /// queue, or where nothing was queued.
+    pub depth: Option<f64>,
+    /// Whether direct I/O was asked for: `require`, `prefer` or `never`.
+    pub direct_asked: String,
+    /// Its queues; absent without any.
+    pub queue: Option<QueueUse>,
+    /// Phases that it moves all data of, and else steps, as `phase.step` or `phase.label`.
+    pub used_by: Vec<String>,
+}
+
 /// What was really in force, as far as it could be found out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -200,10 +225,13 @@ pub struct Effective {
     pub layout: Option<String>,
     /// The engines that transfers went through.
     pub engine: Option<String>,
-    /// Transfers in flight on average, when one of them was queued.
+    /// Transfers in flight on average, when one of them was queued; of the only engine that has a
+    /// queue, absent where several have: `engines` holds each.
     pub depth: Option<f64>,
-    /// The queues; absent without any.
+    /// The queues of the only engine that has any, as `depth`.
     pub queue: Option<QueueUse>,
+    /// Each engine of the plan that data is moved by.
+    pub engines: Vec<EngineUse>,
     /// Bytes the operations read.
     pub application_read_bytes: Option<u64>,
     /// Bytes the operations wrote.

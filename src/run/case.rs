@@ -11,14 +11,13 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use super::engines::Chosen;
 use super::progress::{Progress, TICK};
 use super::stop::Stop;
-use super::{engines, numbers, reason};
+use super::{effective, reason};
 use crate::os::linux::engine::Null;
-use crate::os::linux::resolve::Resolver;
 use crate::os::linux::{Clock, Context, Linux, RunDir};
 use crate::os::{Errno, Os};
-use crate::plan::instr::{Direct, Layout, Plan};
+use crate::plan::instr::Plan;
 use crate::profile::suite::Cache;
-use crate::record::{Directness, Effective, NoResult, QueueUse, Reason};
+use crate::record::{Effective, NoResult, Reason};
 use crate::vm::random::StreamKey;
 use crate::vm::shared::{Shared, lock};
 use crate::vm::team::{self, TeamOptions, TeamRun, Watcher};
@@ -83,7 +82,7 @@ pub fn run(job: &Job, stop: &Stop, progress: &Progress) -> Done {
         match attempt(&Job { plan: &engines.plan, ..*job }, &engines, stop, progress) {
             Attempt::Done(done) => return *done,
             Attempt::Refused(index, errno) => {
-                chosen = engines.next(job.plan, usize::from(index), errno);
+                chosen = engines.next(usize::from(index), errno);
             }
         }
     }
@@ -188,8 +187,7 @@ fn in_directory(
         return Err(Box::new((NoResult::Interrupted, Reason::new("interrupted while it ran"))));
     }
     let cache = lock(&eyes.cache).take();
-    let mut effective = effective(job.plan, &team, &context, cache);
-    effective.fallbacks.splice(0..0, engines.notes.iter().cloned());
+    let effective = effective::effective(engines, &team, &context, cache);
     Ok(Counted { team, epoch_ns, elapsed_s: 0.0, effective })
 }
 
@@ -238,80 +236,6 @@ fn drop_caches(context: &Arc<Context>, file_system: Option<&str>) -> String {
         (Ok(()), _) => "dropped".into(),
         (Err(errno), _) => format!("not dropped: {errno}; dropping caches needs root"),
     }
-}
-
-/// What was in force, as far as running it tells.
-fn effective(plan: &Plan, team: &TeamRun, context: &Context, cache: Option<String>) -> Effective {
-    let (read, written) = numbers::moved(plan, team);
-    let mut fallbacks = Vec::new();
-    if matches!(context.resolver(), Resolver::Walk) {
-        fallbacks.push("openat2 is missing: paths are walked component by component".to_string());
-    }
-    if !team.own_tables {
-        fallbacks.push("unshare(CLONE_FILES) is refused: workers share one descriptor table".to_string());
-    }
-    let direct_flag = |flags: i32| flags & libc::O_DIRECT != 0;
-    let used: Vec<_> = plan.engines_used().into_iter().filter_map(|index| plan.engines.get(index)).collect();
-    let direct = used.iter().any(|engine| engine.wants_direct() != Direct::Never)
-        || plan.args.iter().any(|args| direct_flag(args.opening.flags))
-        || plan.sets.iter().any(|set| set.kept_open.is_some_and(direct_flag));
-    for engine in used.iter().filter(|engine| engine.direct != engine.wants_direct()) {
-        fallbacks.push(format!("direct I/O was not tried: engine {} works on the page cache", engine.name));
-    }
-    if let Some((call, errno)) = team.refused_direct {
-        fallbacks
-            .push(format!("direct I/O was refused by the first {call} ({errno}): buffered from there on"));
-    }
-    let direct = direct && team.refused_direct.is_none();
-    for note in team.queues.iter().flat_map(|queue| &queue.notes) {
-        if !fallbacks.contains(note) {
-            fallbacks.push(note.clone());
-        }
-    }
-    let layouts = plan.sets.iter().filter(|set| set.count > 0 && !set.memory);
-    let mut layouts: Vec<&str> = layouts
-        .map(|set| match set.layout {
-            // The engine that does nothing lays out nothing either.
-            Layout::Written if plan.engines.iter().all(|engine| engine.name == "nop") => "empty",
-            Layout::Written => "written",
-            Layout::Fallocated => "fallocated",
-            Layout::None => "holes",
-        })
-        .collect();
-    layouts.sort_unstable();
-    layouts.dedup();
-    Effective {
-        // Whether the flag had an effect is for others to find out.
-        direct: Some(if direct { Directness::Unknown } else { Directness::Buffered }),
-        cache,
-        engine: Some(engines::used(plan)),
-        depth: depth(team),
-        queue: queue_use(team),
-        layout: (!layouts.is_empty()).then(|| layouts.join(", ")),
-        unexpected: team.unexpected.clone(),
-        application_read_bytes: Some(read),
-        application_written_bytes: Some(written),
-        fallbacks,
-        ..Effective::default()
-    }
-}
-
-/// Transfers in flight on average, when one of them was queued.
-fn depth(team: &TeamRun) -> Option<f64> {
-    let all = team.phases.iter().flat_map(|phase| &phase.workers).map(|worker| worker.depth);
-    let (queued, sum) = all.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-    (queued > 0).then(|| sum as f64 / queued as f64)
-}
-
-/// The queues of all workers together.
-fn queue_use(team: &TeamRun) -> Option<QueueUse> {
-    let all = &team.queues;
-    (!all.is_empty()).then(|| QueueUse {
-        registered_files: all.iter().all(|queue| queue.registered_files),
-        registered_buffers: all.iter().all(|queue| queue.registered_buffers),
-        submissions: all.iter().map(|queue| queue.submissions).sum(),
-        retries: all.iter().map(|queue| queue.retries).sum(),
-    })
 }
 
 /// The beginning of a name that is short enough for a directory.

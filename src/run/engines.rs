@@ -12,6 +12,8 @@ use crate::record::{NoResult, Reason};
 /// The engines of a case.
 #[derive(Clone, Debug)]
 pub struct Chosen {
+    /// The plan with the engines that were asked for.
+    pub asked: Arc<Plan>,
     /// The plan with the engines that are really used.
     pub plan: Arc<Plan>,
     /// What could not be had, and what was taken instead.
@@ -32,32 +34,38 @@ impl Chosen {
     /// # Errors
     /// Where it gives none: the reason of the first one.
     pub fn first(plan: &Arc<Plan>) -> Result<Chosen, None> {
-        let mut chosen =
-            Chosen { plan: Arc::clone(plan), notes: Vec::new(), passed: vec![0; plan.engines.len()] };
+        let mut chosen = Chosen::before(plan);
         for index in plan.engines_used() {
             while let Some(engine) = chosen.plan.engines.get(index) {
                 match engines::probe(&engine.name, plan.workers, engine.depth) {
                     Ok(()) => break,
-                    Err(refused) => chosen.pass_over(plan, index, refused)?,
+                    Err(refused) => chosen.pass_over(index, refused)?,
                 }
             }
         }
         Ok(chosen)
     }
 
+    /// Nothing has been tried yet.
+    fn before(plan: &Arc<Plan>) -> Chosen {
+        let passed = vec![0; plan.engines.len()];
+        Chosen { asked: Arc::clone(plan), plan: Arc::clone(plan), notes: Vec::new(), passed }
+    }
+
     /// After an engine that could not have its queue after all: the next one of its list.
     ///
     /// # Errors
     /// Where there is none: the reason.
-    pub fn next(mut self, asked: &Arc<Plan>, index: usize, errno: Errno) -> Result<Chosen, None> {
+    pub fn next(mut self, index: usize, errno: Errno) -> Result<Chosen, None> {
         let name = self.plan.engines.get(index).map_or("", |engine| engine.name.as_str());
         let refused = engines::refused(name, errno);
-        self.pass_over(asked, index, refused)?;
+        self.pass_over(index, refused)?;
         Ok(self)
     }
 
-    fn pass_over(&mut self, asked: &Arc<Plan>, index: usize, refused: Refused) -> Result<(), None> {
+    fn pass_over(&mut self, index: usize, refused: Refused) -> Result<(), None> {
         let Refused { engine, call, errno, help } = refused;
+        let asked = Arc::clone(&self.asked);
         let why = format!("engine {engine}: {call}: {errno}");
         let (Some(list), Some(passed)) = (asked.engines.get(index), self.passed.get_mut(index)) else {
             return Err(nothing(why, errno, help));
@@ -104,12 +112,16 @@ pub fn names(plan: &Plan) -> String {
 
 /// The same with the version of what comes with this program and is no part of the system.
 pub fn used(plan: &Plan) -> String {
-    let version = |name: &str| match name {
+    listed(plan).into_iter().map(with_version).collect::<Vec<_>>().join(", ")
+}
+
+/// The name of an engine, and its version where it is no part of the system.
+pub fn with_version(name: &str) -> String {
+    match name {
         SQLITE if sqlite::FDATASYNC => format!("{name} {}", sqlite::version()),
         SQLITE => format!("{name} {} (built without fdatasync)", sqlite::version()),
         _ => name.to_string(),
-    };
-    listed(plan).into_iter().map(version).collect::<Vec<_>>().join(", ")
+    }
 }
 
 fn listed(plan: &Plan) -> Vec<&str> {
@@ -142,12 +154,12 @@ mod tests {
     #[test]
     fn what_is_refused_later_gives_way_to_the_next_of_its_list() {
         let asked = plan("io_uring", 32, &["libaio", "sync"]);
-        let first = Chosen { plan: Arc::clone(&asked), notes: Vec::new(), passed: vec![0] };
-        let second = first.next(&asked, 0, Errno(libc::EPERM)).unwrap();
+        let first = Chosen::before(&asked);
+        let second = first.next(0, Errno(libc::EPERM)).unwrap();
         assert_eq!((names(&second.plan).as_str(), second.plan.engines[0].depth), ("libaio", 32));
         assert!(second.notes[0].starts_with("engine io_uring: io_uring_setup: EPERM"), "{:?}", second.notes);
         assert!(second.notes[0].ends_with("; libaio was taken instead"), "{:?}", second.notes);
-        let third = second.next(&asked, 0, Errno(libc::EAGAIN)).unwrap();
+        let third = second.next(0, Errno(libc::EAGAIN)).unwrap();
         assert_eq!((names(&third.plan).as_str(), third.plan.engines[0].depth), ("sync", 1));
         assert_eq!(third.notes.len(), 2);
         assert!(third.all("sync") && asked.engines[0].name == "io_uring");
@@ -156,8 +168,8 @@ mod tests {
     #[test]
     fn without_another_the_row_says_the_call_the_error_and_what_to_do() {
         let asked = plan("io_uring", 1, &[]);
-        let first = Chosen { plan: Arc::clone(&asked), notes: Vec::new(), passed: vec![0] };
-        let (outcome, reason) = *first.next(&asked, 0, Errno(libc::ENOSYS)).unwrap_err();
+        let first = Chosen::before(&asked);
+        let (outcome, reason) = *first.next(0, Errno(libc::ENOSYS)).unwrap_err();
         assert_eq!(outcome, NoResult::Unsupported);
         assert_eq!(reason.errno.as_deref(), Some("ENOSYS"));
         assert!(reason.message.starts_with("engine io_uring: io_uring_setup: ENOSYS"), "{}", reason.message);

@@ -1,6 +1,7 @@
 //! Running cases, suites and whole sessions, and turning what was counted into numbers.
 
 pub mod case;
+mod effective;
 mod engines;
 pub mod numbers;
 pub mod overhead;

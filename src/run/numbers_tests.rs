@@ -37,7 +37,7 @@ fn worker(id: u32, start: u64, end: u64, stats: Vec<Stat>) -> WorkerPhase {
         excluded: 0,
         lag: 0,
         intervals: Vec::new(),
-        depth: (0, 0),
+        depths: Vec::new(),
     }
 }
 

@@ -19,6 +19,8 @@ pub struct OpenFile {
     pub size: u64,
     /// Where the last transfer ended.
     pub cursor: u64,
+    /// Where the last read and the last write ended that went each way (`at: each_way`).
+    pub ways: [u64; 2],
     /// Transfers name their offset, because some transfer of this file does.
     pub positional: bool,
     /// Writes go to the end whatever the position.
@@ -46,6 +48,7 @@ impl OpenFile {
             fd: CLOSED,
             size: member.size,
             cursor: 0,
+            ways: [0; 2],
             positional: false,
             append: false,
             stdio: false,

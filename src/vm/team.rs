@@ -39,8 +39,8 @@ pub struct WorkerPhase {
     pub lag: Nanos,
     /// Its numbers by interval; empty where none are kept.
     pub intervals: Vec<Interval>,
-    /// Transfers queued, and the sum over them of how many were then in flight.
-    pub depth: (u64, u64),
+    /// By engine of the plan: transfers queued, and the sum over them of how many were then in flight.
+    pub depths: Vec<(u64, u64)>,
 }
 
 /// One execution of a phase.
@@ -69,8 +69,8 @@ pub struct TeamRun {
     pub own_tables: bool,
     /// An engine that could not have its queue, by its number in the plan, and why.
     pub refused: Option<(u8, Errno)>,
-    /// What became of each worker's queues.
-    pub queues: Vec<QueueState>,
+    /// What became of each worker's queues, each with the number of its engine in the plan.
+    pub queues: Vec<(u8, QueueState)>,
     /// The call that refused direct I/O where it was preferred, and why.
     pub refused_direct: Option<(&'static str, Errno)>,
     /// The first request of a recorded load that did not end as recorded, in words.
@@ -113,7 +113,7 @@ struct Meeting {
     released: AtomicU64,
     fault: Mutex<Option<(u32, Fault)>>,
     refused: Mutex<Option<(u8, Errno)>>,
-    queues: Mutex<Vec<QueueState>>,
+    queues: Mutex<Vec<(u8, QueueState)>>,
     refused_direct: Mutex<Option<(&'static str, Errno)>>,
     unexpected: Mutex<Option<(Nanos, String)>>,
 }
@@ -401,7 +401,7 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
                 excluded: worker.excluded_before_end(),
                 lag: worker.lag,
                 intervals: worker.take_intervals(),
-                depth: worker.depth(),
+                depths: worker.depths(),
                 stats: std::mem::take(&mut worker.stats),
             };
             let mut runs = lock(&meeting.runs);
@@ -416,11 +416,8 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
         }
         shared.gate.meet(|| {});
     }
-    if worker.has_queues() {
-        let mut state = worker.os.queue_state();
-        state.retries += worker.retries();
-        lock(&meeting.queues).push(state);
-    }
+    let states = worker.queue_states();
+    lock(&meeting.queues).extend(states);
     if let Some(refused) = worker.refused_direct {
         lock(&meeting.refused_direct).get_or_insert(refused);
     }

@@ -47,7 +47,7 @@ const fn job(
 
 /// With io_uring, syncs only at depth 1: at a greater depth fio asks for the same sync several times
 /// while requests are in flight, so that their number depends on timing.
-const JOBS: [Job; 24] = [
+const JOBS: [Job; 25] = [
     job("read", ("sync", 1), false, SMALL, 0),
     job("randread", ("sync", 1), false, SMALL, 0),
     job("write", ("sync", 1), false, SMALL, 0),
@@ -63,6 +63,7 @@ const JOBS: [Job; 24] = [
     job("read", ("libaio", 8), true, LARGE, 0),
     job("write", ("libaio", 4), true, LARGE, 0),
     job("randrw", ("libaio", 8), true, SMALL, 0),
+    job("rw", ("libaio", 4), true, SMALL, 0),
     job("randread", ("io_uring", 8), true, SMALL, 0),
     job("randwrite", ("io_uring", 8), true, SMALL, 0),
     job("write", ("io_uring", 1), true, SMALL, 24),
@@ -119,6 +120,8 @@ struct Done {
     requests: BTreeMap<String, u64>,
     /// Where the requests lie, in order of place; not of mixed patterns.
     offsets: Vec<u64>,
+    /// The same by direction, in the order they were made.
+    ways: BTreeMap<String, Vec<u64>>,
     syncs: u64,
     /// Mappings of the file: bytes, and whether others see what is written.
     mapped: Vec<String>,
@@ -163,6 +166,7 @@ impl Done {
     fn request(&mut self, what: &str, bytes: Option<i64>, at: Option<i64>) {
         *self.requests.entry(format!("{what} {}", bytes.unwrap_or(-1))).or_default() += 1;
         self.offsets.extend(at.map(i64::cast_unsigned));
+        self.ways.entry(what.to_string()).or_default().extend(at.map(i64::cast_unsigned));
     }
 
     /// The list of an `io_submit`, of which the kernel took the first `taken`.
@@ -245,6 +249,16 @@ fn direction_aside(done: &mut Done, job: &Job) {
     let mut requests = BTreeMap::new();
     done.requests.iter().for_each(|(what, n)| *requests.entry(either(what)).or_default() += n);
     done.requests = requests;
+    // Which blocks are read is drawn; in order, each direction goes through the file on its own.
+    if job.pattern == "rw" {
+        for (way, offsets) in &done.ways {
+            let expected: Vec<u64> = (0..offsets.len() as u64).map(|n| n * job.block).collect();
+            assert_eq!(offsets, &expected, "{}: the places of each {way}", job.name());
+        }
+        let seen: usize = done.ways.values().map(Vec::len).sum();
+        let visible = matches!(job.engine, "sync" | "libaio");
+        assert_eq!(seen as u64, if visible { blocks } else { 0 }, "{}: in order", job.name());
+    }
     done.offsets.clear();
 }
 
@@ -300,6 +314,9 @@ fn the_same_requests_whatever_the_pattern() {
             direction_aside(&mut done, job);
             direction_aside(&mut mine, job);
         }
+        // Random places come in an order of their own.
+        done.ways.clear();
+        mine.ways.clear();
         assert_eq!(mine, done, "{what}");
     }
 }

@@ -169,7 +169,7 @@ impl Lower {
                 None => match units::parse_size(key) {
                     Ok(offset) => At::Offset(Draw::Const(offset)),
                     Err(_) => {
-                        let words = ["next", "random", "permuted", "start", "end"];
+                        let words = ["next", "each_way", "random", "permuted", "start", "end"];
                         self.problem(
                             Diagnostic::error(
                                 "invalid-place",
@@ -306,6 +306,7 @@ impl Lower {
 fn at_word(word: &str) -> Option<At> {
     Some(match word {
         "next" => At::Next,
+        "each_way" => At::EachWay,
         "random" => At::Random,
         "permuted" => At::Permuted,
         "start" => At::Start,

@@ -80,16 +80,8 @@ impl Engine for Several {
         self.current.transfer_one(transfer)
     }
 
-    /// Of all of them together.
+    /// Of the one in use.
     fn queue_state(&self) -> QueueState {
-        let mut all = self.current.queue_state();
-        for other in self.kept.iter().flatten().map(|engine| engine.queue_state()) {
-            all.registered_files |= other.registered_files;
-            all.registered_buffers |= other.registered_buffers;
-            all.retries += other.retries;
-            all.submissions += other.submissions;
-            all.notes.extend(other.notes);
-        }
-        all
+        self.current.queue_state()
     }
 }
