@@ -109,9 +109,9 @@ impl StreamKey {
 pub struct Streams {
     /// A ChaCha8 stream a purpose.
     own: Box<[Stream; PURPOSES]>,
-    /// What is left of the last number drawn for choices, 16 bits each, and how many.
+    /// What is left of the last number drawn for choices, 16 bits each, below a 1 that says where it
+    /// ends.
     choices: u64,
-    choices_left: u32,
     /// Instead of all of them one stream in program order, whose bounded draws are remainders.
     single: Option<Box<Mt19937>>,
 }
@@ -136,7 +136,7 @@ impl Streams {
                 Some(Box::new(mt))
             }
         };
-        Streams { own, choices: 0, choices_left: 0, single }
+        Streams { own, choices: 0, single }
     }
 
     /// Whether draws follow an original program's single stream.
@@ -188,12 +188,11 @@ impl Streams {
             return self.many_choices(n);
         }
         loop {
-            if self.choices_left == 0 {
-                (self.choices, self.choices_left) = (self.own[Purpose::Mix as usize].next(), 4);
+            if self.choices <= 1 {
+                self.choices = self.own[Purpose::Mix as usize].next() >> 16 | 1 << 48;
             }
             let product = (self.choices & 0xffff) as usize * n;
             self.choices >>= 16;
-            self.choices_left -= 1;
             if product & 0xffff >= n || Streams::is_fair(product, n) {
                 return product >> 16;
             }

@@ -164,7 +164,7 @@ impl Mmap {
     fn known(&self, fd: Fd, offset: u64, len: usize) -> Option<&Mapping> {
         let map = self.maps.get(fd as usize)?.as_ref()?;
         let last = map.len.checked_sub(len)? as u64;
-        (offset <= last && len > 0).then_some(map)
+        (offset <= last).then_some(map)
     }
 
     /// A read of what no mapping is known to have.
