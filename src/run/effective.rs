@@ -28,6 +28,11 @@ pub fn effective(chosen: &Chosen, team: &TeamRun, context: &Context, cache: Opti
         fallbacks
             .push(format!("direct I/O was refused by the first {call} ({errno}): buffered from there on"));
     }
+    if let Some(errno) = team.refused_drop {
+        fallbacks.push(format!(
+            "caches were not dropped: {errno}; dropping them needs root, and what is read then may come from memory"
+        ));
+    }
     for note in team.queues.iter().flat_map(|(_, queue)| &queue.notes) {
         if !fallbacks.contains(note) {
             fallbacks.push(note.clone());
