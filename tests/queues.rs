@@ -245,6 +245,32 @@ fn engines_take_turns() {
     assert!(data[laid_out..].chunks(2).all(|pair| pair == [Op::Pread, Op::Pwrite]));
 }
 
+/// A loop of nothing but a mix runs in one go; with a step beside it, that never comes, it does not.
+#[test]
+fn a_mix_draws_the_same_however_it_runs() {
+    let mix = "      - mix:
+          - {read: 4KiB, in: data, at: random, weight: 70}
+          - {write: 4KiB, in: data, at: random, weight: 25}
+          - {read: 8KiB, in: data, at: random, weight: 5}
+";
+    let never = "      - {fsync: data, every: 1000000}\n";
+    let seen = |steps: &str| {
+        let (_, run, disk) = run(&profile("sync", "repeat: 2000", steps));
+        assert_eq!(run.fault, None);
+        let events = told(&disk);
+        let data: Vec<String> = events
+            .iter()
+            .filter(|event| matches!(event.op, Op::Pread | Op::Pwrite))
+            .map(|event| format!("{:?} {:?}", event.op, event.detail))
+            .collect();
+        data
+    };
+    let (alone, beside) = (seen(mix), seen(&format!("{mix}{never}")));
+    assert!(alone.len() > 2000, "{}", alone.len());
+    let first = alone.iter().zip(&beside).position(|(a, b)| a != b);
+    assert_eq!((alone.len(), first), (beside.len(), None), "{:?}", first.map(|at| (&alone[at], &beside[at])));
+}
+
 fn refused(text: &str) -> String {
     plans("queues.yaml", text, &[]).expect_err("it must be refused")
 }

@@ -53,7 +53,7 @@ pub fn mixed<O: Os>(
             return (None, flow);
         }
         worker.iteration += 1;
-        at = worker.random.own_below(Purpose::Mix, steps.len() as u64) as usize;
+        at = worker.random.own_choice(steps.len());
     }
 }
 

@@ -300,9 +300,12 @@ pub trait Os: Send + 'static {
     /// no such slot.
     fn slot(&mut self, slot: u32) -> &mut [u8];
     /// Hands these transfers over, waits until at least `at_least` of those in flight have ended,
-    /// and takes all that have. Never more in flight than the queue's depth, and no slot twice
+    /// and takes all that have; with 0 it only hands over. Never more in flight than the queue's depth, and no slot twice
     /// (`EBUSY`, `EINVAL`). An engine without a queue never has any.
     fn exchange(&mut self, batch: &[Transfer], at_least: u32, into: &mut Vec<Completion>) -> Call<()>;
+    /// How many of those in flight have ended and were not taken, as far as can be told without a
+    /// call.
+    fn ended(&mut self) -> u32;
     /// One transfer from its beginning to its end, with nothing else in flight: what
     /// [`Os::exchange`] does for a queue of depth 1, in less.
     fn transfer_one(&mut self, transfer: Transfer) -> Call<usize>;

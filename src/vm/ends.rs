@@ -59,7 +59,15 @@ impl<O: Os> Worker<O> {
         let Worker { os, queue, .. } = self;
         queue.tally();
         queue.ended.clear();
-        if let Err(errno) = os.exchange(&queue.batch, at_least, &mut queue.ended) {
+        let mut exchanged = os.exchange(&queue.batch, 0, &mut queue.ended);
+        // What a cache has ends as it is handed over: all of the queue goes at once. A device that is
+        // handed all at once ends all at once, and has nothing to do in between: it is handed one
+        // transfer at a time, as soon as there is room.
+        queue.whole = os.ended() >= queue.in_flight;
+        if exchanged.is_ok() {
+            exchanged = os.exchange(&[], at_least, &mut queue.ended);
+        }
+        if let Err(errno) = exchanged {
             return self.fail("exchange", None, None, Some(errno), None);
         }
         queue.batch.clear();
@@ -69,16 +77,15 @@ impl<O: Os> Worker<O> {
         self.now = t;
         self.late = t >= self.event_at && !self.event(t);
         let Worker { queue, stats, .. } = self;
-        let Queue { flights, ended, reads, writes, .. } = queue;
+        let Queue { flights, ended, reads, writes, unusual, .. } = queue;
         let stats = (!self.late).then_some(stats.as_mut_slice());
         let mut tally =
             Tally { stats, now: t, alike: Flight::default(), times: 0, counted: false, unmeasured: 0 };
-        let mut unusual = false;
         for completion in ended.iter() {
             let slot = completion.slot;
             let Some(flight) = flights.get(slot as usize) else { continue };
             if completion.result as u32 != flight.len || flight.checked {
-                unusual = true;
+                unusual.push(*completion);
                 continue;
             }
             if flight.write {
@@ -96,21 +103,18 @@ impl<O: Os> Worker<O> {
         if counted {
             self.last_end = t;
         }
-        if unusual { self.reap_unusual() } else { Flow::Next }
+        if self.queue.unusual.is_empty() { Flow::Next } else { self.reap_unusual() }
     }
 
     /// The ends that [`Worker::reap`] has left out.
     #[cold]
     #[inline(never)]
     fn reap_unusual(&mut self) -> Flow {
-        let ended = std::mem::take(&mut self.queue.ended);
+        let mut unusual = std::mem::take(&mut self.queue.unusual);
         let mut flow = Flow::Next;
-        for completion in &ended {
+        for completion in unusual.drain(..) {
             let slot = completion.slot;
             let Some(&flight) = self.queue.flights.get(slot as usize) else { continue };
-            if completion.result as u32 == flight.len && !flight.checked {
-                continue;
-            }
             match flight.write {
                 true => self.queue.writes.give(slot),
                 false => self.queue.reads.push(slot),
@@ -121,7 +125,7 @@ impl<O: Os> Worker<O> {
                 _ => {}
             }
         }
-        self.queue.ended = ended;
+        self.queue.unusual = unusual;
         self.queue.settled = self.queue.in_flight;
         flow
     }

@@ -109,6 +109,11 @@ pub struct Queue {
     /// What is queued and not handed over yet.
     pub(super) batch: Vec<Transfer>,
     pub(super) ended: Vec<Completion>,
+    /// Those of them that did not end as they should.
+    pub(super) unusual: Vec<Completion>,
+    /// The queue is filled before it is handed over; otherwise each transfer is handed over as it is
+    /// put in.
+    pub(super) whole: bool,
     /// Sum over all transfers of how many were in flight with each, itself included.
     pub occupancy: u64,
     /// Transfers queued.
@@ -151,10 +156,11 @@ impl Queue {
         (self.queued, self.occupancy)
     }
 
-    /// How many more transfers fit.
+    /// How many more transfers are to be put in at a time.
     #[inline]
     pub fn room(&self) -> u32 {
-        self.depth.saturating_sub(self.in_flight)
+        let room = self.depth.saturating_sub(self.in_flight);
+        if self.whole { room } else { room.min(1) }
     }
 
     /// Whether no other transfer fits.

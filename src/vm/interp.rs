@@ -488,7 +488,7 @@ fn choose<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> (Option<usize>
         }
         (None, target(mix, card))
     } else {
-        let drawn = worker.random.below(Purpose::Mix, mix.table.len() as u64) as usize;
+        let drawn = worker.random.choice(mix.table.len());
         (Some(drawn), target(mix, mix.table.get(drawn).copied()))
     }
 }

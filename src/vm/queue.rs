@@ -112,12 +112,26 @@ impl<O: Os> Worker<O> {
         }
         self.moved_ops += u64::from(count);
         self.moved_bytes += u64::from(count) * u64::from(len);
+        if !self.queue.whole && !self.queue.is_full() {
+            return self.hand_over();
+        }
         let mut flow = Flow::Next;
         // One that ended may have been queued once more.
         while flow == Flow::Next && self.queue.is_full() {
             flow = self.reap(1);
         }
         flow
+    }
+
+    /// Hands over what was queued, and waits for nothing.
+    #[inline]
+    fn hand_over(&mut self) -> Flow {
+        let Worker { os, queue, .. } = self;
+        if let Err(errno) = os.exchange(&queue.batch, 0, &mut queue.ended) {
+            return self.fail("exchange", None, None, Some(errno), None);
+        }
+        queue.batch.clear();
+        Flow::Next
     }
 
     /// Puts one transfer into the queue, which has room.

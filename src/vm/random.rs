@@ -28,6 +28,9 @@ pub enum Purpose {
 
 const PURPOSES: usize = 7;
 
+/// Alternatives that 16 bits choose among: at most one draw in 16 is left out.
+const FEW: usize = 1 << 12;
+
 /// Numbers made at once: as many as the generator makes in one go.
 const BATCH: usize = 32;
 
@@ -106,6 +109,9 @@ impl StreamKey {
 pub struct Streams {
     /// A ChaCha8 stream a purpose.
     own: Box<[Stream; PURPOSES]>,
+    /// What is left of the last number drawn for choices, 16 bits each, and how many.
+    choices: u64,
+    choices_left: u32,
     /// Instead of all of them one stream in program order, whose bounded draws are remainders.
     single: Option<Box<Mt19937>>,
 }
@@ -130,7 +136,7 @@ impl Streams {
                 Some(Box::new(mt))
             }
         };
-        Streams { own, single }
+        Streams { own, choices: 0, choices_left: 0, single }
     }
 
     /// Whether draws follow an original program's single stream.
@@ -165,6 +171,45 @@ impl Streams {
     pub fn own_below(&mut self, purpose: Purpose, n: u64) -> u64 {
         let x = self.own[purpose as usize].next();
         ((u128::from(x) * u128::from(n)) >> 64) as u64
+    }
+
+    /// One of `n` alternatives, each exactly as likely; 0 where there are none.
+    #[inline(always)]
+    pub fn choice(&mut self, n: usize) -> usize {
+        if self.single.is_some() { self.below(Purpose::Mix, n as u64) as usize } else { self.own_choice(n) }
+    }
+
+    /// [`Streams::choice`] for a plan that is known to have a stream a purpose. Few alternatives take
+    /// 16 bits each (Lemire, Fast Random Integer Generation in an Interval, 2019: those that would make
+    /// some of them likelier are left out).
+    #[inline(always)]
+    pub fn own_choice(&mut self, n: usize) -> usize {
+        if n == 0 || n > FEW {
+            return self.many_choices(n);
+        }
+        loop {
+            if self.choices_left == 0 {
+                (self.choices, self.choices_left) = (self.own[Purpose::Mix as usize].next(), 4);
+            }
+            let product = (self.choices & 0xffff) as usize * n;
+            self.choices >>= 16;
+            self.choices_left -= 1;
+            if product & 0xffff >= n || Streams::is_fair(product, n) {
+                return product >> 16;
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_fair(product: usize, n: usize) -> bool {
+        product & 0xffff >= (1 << 16) % n
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn many_choices(&mut self, n: usize) -> usize {
+        if n == 0 { 0 } else { self.own_below(Purpose::Mix, n as u64) as usize }
     }
 
     /// A number from 0 to below 1 with 53 random bits.
@@ -205,6 +250,27 @@ mod tests {
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), 6);
+    }
+
+    #[test]
+    fn every_alternative_is_as_likely_as_the_next() {
+        for generator in [Generator::ChaCha8, Generator::Mt19937 { burn: 3 }] {
+            for n in [1, 2, 3, 100, 129, FEW, FEW + 1] {
+                let mut streams = Streams::new(generator, StreamKey::default());
+                let each = 1_000_000 / n as u64;
+                let mut counts = vec![0_u64; n];
+                for _ in 0..each * n as u64 {
+                    counts[streams.choice(n)] += 1;
+                }
+                // The sum over all of (seen - expected)^2 / expected is n - 1 on average, with a
+                // variance of 2 (n - 1).
+                let square = |seen: u64| (seen as f64 - each as f64).powi(2) / each as f64;
+                let sum: f64 = counts.into_iter().map(square).sum();
+                let (mean, sd) = (n as f64 - 1.0, (2.0 * (n as f64 - 1.0)).sqrt());
+                assert!((sum - mean).abs() <= 5.0 * sd, "{n}: {sum} is not {mean} ± {sd}");
+            }
+            assert_eq!(Streams::new(generator, StreamKey::default()).choice(0), 0);
+        }
     }
 
     #[test]

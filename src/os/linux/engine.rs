@@ -34,9 +34,14 @@ pub trait Engine: Send + 'static {
         &mut []
     }
     /// Hands these over, waits until at least `at_least` of those in flight have ended, takes all
-    /// that have.
+    /// that have; with 0 it only hands over.
     fn exchange(&mut self, batch: &[Transfer], _at_least: u32, _into: &mut Vec<Completion>) -> Call<()> {
         if batch.is_empty() { Ok(()) } else { Err(Errno(libc::EOPNOTSUPP)) }
+    }
+    /// How many of those in flight have ended and were not taken, as far as can be told without a
+    /// call.
+    fn ended(&self) -> u32 {
+        0
     }
     /// One transfer to its end, with nothing else in flight.
     fn transfer_one(&mut self, _transfer: Transfer) -> Call<usize> {
@@ -134,6 +139,10 @@ impl<E: Engine + ?Sized> Engine for Box<E> {
     #[inline]
     fn exchange(&mut self, batch: &[Transfer], at_least: u32, into: &mut Vec<Completion>) -> Call<()> {
         (**self).exchange(batch, at_least, into)
+    }
+
+    fn ended(&self) -> u32 {
+        (**self).ended()
     }
 
     #[inline]

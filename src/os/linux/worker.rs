@@ -157,6 +157,11 @@ impl<E: Engine> Os for Linux<E> {
     }
 
     #[inline]
+    fn ended(&mut self) -> u32 {
+        self.engine.ended()
+    }
+
+    #[inline]
     fn transfer_one(&mut self, transfer: Transfer) -> Call<usize> {
         self.engine.transfer_one(transfer)
     }

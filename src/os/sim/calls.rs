@@ -115,6 +115,9 @@ impl Os for Sim {
         for transfer in batch {
             self.enqueue(*transfer)?;
         }
+        if at_least == 0 {
+            return Ok(());
+        }
         // In the order of their ends; equal ends in the order of submission.
         self.in_flight.sort_by_key(|flight| flight.0);
         let wanted = (at_least as usize).min(self.in_flight.len());
@@ -124,6 +127,10 @@ impl Os for Sim {
         let ended = self.in_flight.partition_point(|flight| flight.0 <= self.clock);
         into.extend(self.in_flight.drain(..ended).map(|flight| flight.1));
         Ok(())
+    }
+
+    fn ended(&mut self) -> u32 {
+        self.in_flight.iter().filter(|flight| flight.0 <= self.clock).count() as u32
     }
 
     fn transfer_one(&mut self, transfer: Transfer) -> Call<usize> {

@@ -83,6 +83,11 @@ impl Engine for Any {
         each!(self, engine => engine.exchange(batch, at_least, into))
     }
 
+    #[inline]
+    fn ended(&self) -> u32 {
+        each!(self, engine => engine.ended())
+    }
+
     #[inline(always)]
     fn transfer_one(&mut self, transfer: Transfer) -> Call<usize> {
         each!(self, engine => engine.transfer_one(transfer))

@@ -274,9 +274,16 @@ impl Engine for IoUring {
         if done < batch.len() {
             self.lay_in_rest(batch, done)?;
         }
+        if at_least == 0 {
+            let waiting = self.ring.as_ref().is_some_and(Ring::has_waiting);
+            return if waiting { self.enter(0) } else { Ok(()) };
+        }
         let mut wanted = at_least.min(self.in_flight());
         loop {
-            self.enter(wanted)?;
+            // What is there already takes no call.
+            if self.ended() < wanted || self.ring.as_ref().is_some_and(Ring::has_waiting) {
+                self.enter(wanted)?;
+            }
             let IoUring { ring: Some(ring), memory, .. } = self else { return Ok(()) };
             let ended = take_ends(ring, memory, into);
             wanted = wanted.saturating_sub(ended);
@@ -284,6 +291,11 @@ impl Engine for IoUring {
                 return Ok(());
             }
         }
+    }
+
+    #[inline]
+    fn ended(&self) -> u32 {
+        self.ring.as_ref().map_or(0, Ring::ended)
     }
 
     #[inline]

@@ -24,6 +24,21 @@ struct Event {
     result2: i64,
 }
 
+/// The beginning of `struct aio_ring` of the kernel's `fs/aio.c`, which lies where a context's number
+/// points to.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Events {
+    id: u32,
+    count: u32,
+    head: u32,
+    tail: u32,
+    magic: u32,
+}
+
+/// `AIO_RING_MAGIC`.
+const MAGIC: u32 = 0xa10a_10a1;
+
 /// A context of the kernel, destroyed with this value.
 struct Context(libc::c_ulong);
 
@@ -34,6 +49,20 @@ impl Context {
         match unsafe { libc::syscall(libc::SYS_io_setup, depth, &mut id) } {
             0 => Ok(Context(id)),
             _ => Err(last()),
+        }
+    }
+}
+
+impl Context {
+    /// How many events lie ready.
+    #[inline]
+    fn ended(&self) -> u32 {
+        // SAFETY: the kernel maps the ring there, for reading and writing, until the context is
+        // destroyed; it is of at least a page. The kernel writes to it meanwhile: hence volatile.
+        let events = unsafe { (self.0 as *const Events).read_volatile() };
+        match events.magic == MAGIC && events.count > 0 {
+            true => events.tail.wrapping_add(events.count).wrapping_sub(events.head) % events.count,
+            false => 0,
         }
     }
 }
@@ -199,6 +228,9 @@ impl Engine for Libaio {
         if !self.batch.is_empty() {
             self.submit()?;
         }
+        if at_least == 0 {
+            return Ok(());
+        }
         let mut wanted = at_least.min(self.in_flight);
         while let Some(event) = self.refused.pop() {
             self.ended(event, into);
@@ -231,6 +263,10 @@ impl Engine for Libaio {
                 return Ok(());
             }
         }
+    }
+
+    fn ended(&self) -> u32 {
+        self.context.as_ref().map_or(0, Context::ended)
     }
 
     fn transfer_one(&mut self, transfer: Transfer) -> Call<usize> {

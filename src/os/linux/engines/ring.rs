@@ -247,6 +247,12 @@ impl Ring {
         self.handed.wrapping_add(self.mask).wrapping_add(1).wrapping_sub(self.tail)
     }
 
+    /// Whether entries wait to be handed over.
+    #[inline]
+    pub fn has_waiting(&self) -> bool {
+        self.tail != self.handed
+    }
+
     /// Entries whose ends have not been taken.
     #[inline]
     pub fn in_flight(&self) -> u32 {
@@ -294,7 +300,7 @@ impl Ring {
                 self.fd.as_raw_fd(),
                 self.tail.wrapping_sub(self.handed),
                 wanted,
-                GET_EVENTS,
+                if wanted > 0 { GET_EVENTS } else { 0 },
                 no_signals,
                 none,
             )

@@ -76,6 +76,11 @@ impl Engine for Several {
     }
 
     #[inline]
+    fn ended(&self) -> u32 {
+        self.current.ended()
+    }
+
+    #[inline]
     fn transfer_one(&mut self, transfer: Transfer) -> Call<usize> {
         self.current.transfer_one(transfer)
     }
