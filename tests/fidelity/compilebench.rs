@@ -207,7 +207,7 @@ fn what_the_trees_take_is_known_before_they_are_written() {
 
 #[test]
 fn trees_grow_old() {
-    let sets = [("mode", "ageing"), ("trees", "3"), ("runs", "40"), ("size", "small"), ("order", "sorted")];
+    let sets = [("mode", "ageing"), ("trees", "12"), ("runs", "40"), ("size", "small"), ("order", "sorted")];
     let cases = plans_with("compilebench.yaml", &shipped("compilebench"), &[], &[]).unwrap();
     assert_eq!(cases.len(), 2);
     let cases = plans_with("compilebench.yaml", &shipped("compilebench"), &[], &sets).unwrap();
