@@ -146,5 +146,9 @@ fn sync<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
 
 fn drop_caches<O: Os>(worker: &mut Worker<O>, _: &Plan, args: &Args) -> Flow {
     let result = worker.os.drop_caches();
+    // Expected or not: what is read next may come from memory.
+    if let Err(errno) = result {
+        worker.refused_drop.get_or_insert(errno);
+    }
     worker.settle(args, result, "drop_caches")
 }

@@ -247,6 +247,10 @@ fn directories(
     if beside.is_none() {
         holders.push(0);
     }
+    // New files that have no directory lie in the tree itself.
+    if holders.is_empty() && facts.files > facts.replaces {
+        holders.push(0);
+    }
     // Directory by directory, from the top.
     holders.sort_unstable_by(|a, b| list.dir_path(*a).cmp(list.dir_path(*b)));
     Ok(holders)
@@ -454,6 +458,28 @@ mod tests {
             clean.files.iter().map(|file| clean.path(file)).collect();
         assert_eq!(list.files.iter().filter(|file| known.contains(list.path(file))).count(), 60);
         assert_eq!(list.bytes(), 100_000);
+    }
+
+    #[test]
+    fn new_files_without_a_directory_lie_in_the_tree_itself() {
+        let mut flat = Dataset::new("flat", ListOrder::AsIs);
+        flat.add_file(0, "one", 5000);
+        let facts = Facts {
+            name: "objects",
+            files: 3,
+            dirs: 0,
+            used: 0,
+            replaces: 1,
+            bytes: 9,
+            sizes: &[(0.0, 1), (1.0, 7)],
+            order: ListOrder::AsIs,
+            arrange: Arrange::Grown,
+        };
+        let list = grow(&facts, Some(&flat)).unwrap();
+        assert_eq!((list.files.len(), list.dirs.len(), list.bytes()), (3, 1, 9));
+        assert!(list.files.iter().all(|file| file.dir == 0 && !list.path(file).contains('/')));
+        let all_replaced = Facts { files: 1, bytes: 5, ..facts };
+        assert_eq!(grow(&all_replaced, Some(&flat)).unwrap().files.len(), 1);
     }
 
     #[test]

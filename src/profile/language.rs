@@ -173,7 +173,11 @@ const DATASET: &[Field] = &[
     Field::new("bytes", Size, "bytes of all its files together, exactly"),
     Field::new("size", Kind::Distribution, "quantiles of the sizes, met at their points"),
     Field::new("beside", Text, "another list, whose directories this one may use"),
-    Field::new("used", Count, "directories of the other list that get files"),
+    Field::new(
+        "used",
+        Count,
+        "directories of the other list that get files; of one read from a file no more than it has",
+    ),
     Field::new("replaces", Count, "files that have the path of one of the other list"),
     Field::new(
         "order",

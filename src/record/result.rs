@@ -232,9 +232,9 @@ pub struct Effective {
     pub queue: Option<QueueUse>,
     /// Each engine of the plan that data is moved by.
     pub engines: Vec<EngineUse>,
-    /// Bytes the operations read.
+    /// Bytes the measured operations read; absent where that is not known, as of a database.
     pub application_read_bytes: Option<u64>,
-    /// Bytes the operations wrote.
+    /// Bytes the measured operations wrote, as those read.
     pub application_written_bytes: Option<u64>,
     /// Bytes the device read meanwhile.
     pub device_read_bytes: Option<u64>,

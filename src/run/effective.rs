@@ -12,7 +12,7 @@ use crate::vm::team::TeamRun;
 /// What was in force, as far as running it tells.
 pub fn effective(chosen: &Chosen, team: &TeamRun, context: &Context, cache: Option<String>) -> Effective {
     let plan = chosen.plan.as_ref();
-    let (read, written) = numbers::moved(plan, team);
+    let moved = numbers::moved(plan, team);
     let mut fallbacks = chosen.notes.clone();
     if matches!(context.resolver(), Resolver::Walk) {
         fallbacks.push("openat2 is missing: paths are walked component by component".to_string());
@@ -27,6 +27,11 @@ pub fn effective(chosen: &Chosen, team: &TeamRun, context: &Context, cache: Opti
     if let Some((call, errno)) = team.refused_direct {
         fallbacks
             .push(format!("direct I/O was refused by the first {call} ({errno}): buffered from there on"));
+    }
+    if let Some(errno) = team.refused_drop {
+        fallbacks.push(format!(
+            "caches were not dropped: {errno}; dropping them needs root, and what is read then may come from memory"
+        ));
     }
     for note in team.queues.iter().flat_map(|(_, queue)| &queue.notes) {
         if !fallbacks.contains(note) {
@@ -56,8 +61,8 @@ pub fn effective(chosen: &Chosen, team: &TeamRun, context: &Context, cache: Opti
         engines,
         layout: (!layouts.is_empty()).then(|| layouts.join(", ")),
         unexpected: team.unexpected.clone(),
-        application_read_bytes: Some(read),
-        application_written_bytes: Some(written),
+        application_read_bytes: moved.map(|(read, _)| read),
+        application_written_bytes: moved.map(|(_, written)| written),
         fallbacks,
         ..Effective::default()
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::tally::{self, Subject, Tally};
 use crate::measure::{Histogram, series};
 use crate::plan::instr::{PhasePlan, Plan, StatKind};
-use crate::plan::reading::reading;
+use crate::plan::reading::directions;
 use crate::plan::stream::Kind;
 use crate::record::{Series, StepResult};
 use crate::vm::stat::Stat;
@@ -165,22 +165,30 @@ pub fn seconds(plan: &Plan, run: &TeamRun) -> Vec<Series> {
     out
 }
 
-/// Bytes that transfers of any phase moved: read, written. Measured or not: what the target did.
-pub fn moved(plan: &Plan, run: &TeamRun) -> (u64, u64) {
+/// Bytes that counted transfers moved: read, written. `None` where that is not known: a database's
+/// transfers are its own, and steps that read and write under one label count together.
+pub fn moved(plan: &Plan, run: &TeamRun) -> Option<(u64, u64)> {
+    if !plan.sql.databases.is_empty() {
+        return None;
+    }
     let (mut read, mut written) = (0, 0);
     for phase_run in &run.phases {
         let Some(phase) = plan.phases.get(usize::from(phase_run.phase)) else { continue };
-        let reads = reading(plan, phase);
+        let ways = directions(plan, phase);
         for worker in &phase_run.workers {
             for (id, (stat, about)) in worker.stats.iter().zip(&phase.stats).enumerate() {
-                if about.kind == StatKind::Data {
-                    let side = if reads.contains(&id) { &mut read } else { &mut written };
-                    *side += stat.bytes;
+                if about.kind != StatKind::Data || stat.bytes == 0 {
+                    continue;
+                }
+                match (ways.reads.contains(&id), ways.writes.contains(&id)) {
+                    (true, false) => read += stat.bytes,
+                    (false, true) => written += stat.bytes,
+                    _ => return None,
                 }
             }
         }
     }
-    (read, written)
+    Some((read, written))
 }
 
 fn measured(plan: &Plan) -> impl Iterator<Item = (u16, &PhasePlan)> {

@@ -245,5 +245,21 @@ fn unmeasured_phases_give_nothing() {
     let run = once(vec![worker(0, 0, SECOND, vec![stat(1, 1, 1)])], None);
     assert!(numbers(&plan, &run, 0).is_empty() && known(&plan).is_empty());
     assert!(steps(&plan, &run).is_empty() && seconds(&plan, &run).is_empty());
-    assert_eq!(moved(&plan, &run), (0, 1));
+}
+
+#[test]
+fn bytes_go_the_way_their_operations_move_them() {
+    let keys = ["write_tree", "read_tree", "both"];
+    let stats = keys.iter().map(|key| stat_plan(key, StatKind::Data)).collect();
+    let mut plan = plan(stats, vec![group("", (0, 1), true)]);
+    let ways = [(0, Moves::Writes), (1, Moves::Reads), (2, Moves::Reads), (2, Moves::Writes)];
+    plan.args = ways.map(|(stat, moves)| Args { stat, moves, ..Args::default() }).into();
+    plan.phases[0].groups[0].code = (0..4).map(|args| Instr::Op { op: 0, args }).collect();
+    let run = |both| {
+        once(vec![worker(0, 0, SECOND, vec![stat(2, 10, 1), stat(3, 100, 1), stat(both, 1, 1)])], None)
+    };
+    assert_eq!(moved(&plan, &run(0)), Some((300, 20)));
+    assert_eq!(moved(&plan, &run(1)), None, "one label for both ways");
+    plan.sql.databases.push(0);
+    assert_eq!(moved(&plan, &run(0)), None, "a database's transfers are not seen");
 }

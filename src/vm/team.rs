@@ -73,6 +73,8 @@ pub struct TeamRun {
     pub queues: Vec<(u8, QueueState)>,
     /// The call that refused direct I/O where it was preferred, and why.
     pub refused_direct: Option<(&'static str, Errno)>,
+    /// Why a step that should drop the caches left them as they were.
+    pub refused_drop: Option<Errno>,
     /// The first request of a recorded load that did not end as recorded, in words.
     pub unexpected: Option<String>,
 }
@@ -115,6 +117,7 @@ struct Meeting {
     refused: Mutex<Option<(u8, Errno)>>,
     queues: Mutex<Vec<(u8, QueueState)>>,
     refused_direct: Mutex<Option<(&'static str, Errno)>>,
+    refused_drop: Mutex<Option<Errno>>,
     unexpected: Mutex<Option<(Nanos, String)>>,
 }
 
@@ -134,6 +137,7 @@ pub fn run<O: Os>(
         refused: Mutex::new(None),
         queues: Mutex::new(Vec::new()),
         refused_direct: Mutex::new(None),
+        refused_drop: Mutex::new(None),
         unexpected: Mutex::new(None),
     };
     let own_tables = Mutex::new(true);
@@ -192,6 +196,7 @@ pub fn run<O: Os>(
         refused: meeting.refused.into_inner().unwrap_or_default(),
         queues: meeting.queues.into_inner().unwrap_or_default(),
         refused_direct: meeting.refused_direct.into_inner().unwrap_or_default(),
+        refused_drop: meeting.refused_drop.into_inner().unwrap_or_default(),
         unexpected: meeting.unexpected.into_inner().unwrap_or_default().map(|(_, words)| words),
     }
 }
@@ -420,6 +425,9 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
     lock(&meeting.queues).extend(states);
     if let Some(refused) = worker.refused_direct {
         lock(&meeting.refused_direct).get_or_insert(refused);
+    }
+    if let Some(errno) = worker.refused_drop {
+        lock(&meeting.refused_drop).get_or_insert(errno);
     }
     if let Some((at, words)) = worker.unexpected.take() {
         let mut first = lock(&meeting.unexpected);

@@ -187,6 +187,8 @@ pub struct Worker<O: Os> {
     pub(super) late: bool,
     /// Why files that should be open for direct I/O are not.
     pub refused_direct: Option<(&'static str, Errno)>,
+    /// Why a step that should drop the caches did not, though its profile is content with that.
+    pub refused_drop: Option<Errno>,
     /// Statistics and contents of the buffered step that wrote last.
     pub last_stdio: (StatId, crate::os::Recipe),
     /// Fills of memory sets, by set.
@@ -284,6 +286,7 @@ impl<O: Os> Worker<O> {
             engine: 0,
             late: false,
             refused_direct: None,
+            refused_drop: None,
             last_stdio: (NO_STAT, crate::os::Recipe::Zero),
             memory: plan.sets.iter().map(|_| None).collect(),
             plan,

@@ -178,6 +178,24 @@ fn ones_own_list_is_followed_exactly() {
 }
 
 #[test]
+fn ones_own_list_may_have_no_directories() {
+    let dir = tempfile::tempdir().unwrap();
+    let list = dir.path().join("list");
+    std::fs::write(&list, "one 5000\ntwo 100\n").unwrap();
+    let own = list.to_str().unwrap();
+    let plan = plan(&[("trees", "1"), ("reads", "1"), ("size", "small"), ("list", own)]);
+    for list in plan.datasets.iter() {
+        assert_eq!(list.dirs.len(), 1, "{} has only the tree itself", list.name);
+        assert!(list.files.iter().all(|file| !list.path(file).contains('/')), "{}", list.name);
+    }
+    assert_eq!(plan.datasets[0].files.len(), 2);
+    let phases = phases(&plan);
+    assert_eq!(of(&phases["create"], Op::Mkdir), 1);
+    assert!(opens(&phases["compile"], WRITTEN) > 0);
+    assert_eq!(of(&phases["delete"], Op::Rmdir), 0, "the tree's own directory stays");
+}
+
+#[test]
 fn what_the_trees_take_is_known_before_they_are_written() {
     let needs = ioscore::plan::needs::needs(&plan(&[("trees", "2")]));
     assert_eq!(needs.bytes.peak, Some(2 * (233_176_153 + 713_696_760)));
@@ -189,7 +207,7 @@ fn what_the_trees_take_is_known_before_they_are_written() {
 
 #[test]
 fn trees_grow_old() {
-    let sets = [("mode", "ageing"), ("trees", "3"), ("runs", "40"), ("size", "small"), ("order", "sorted")];
+    let sets = [("mode", "ageing"), ("trees", "12"), ("runs", "40"), ("size", "small"), ("order", "sorted")];
     let cases = plans_with("compilebench.yaml", &shipped("compilebench"), &[], &[]).unwrap();
     assert_eq!(cases.len(), 2);
     let cases = plans_with("compilebench.yaml", &shipped("compilebench"), &[], &sets).unwrap();

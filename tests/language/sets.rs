@@ -220,3 +220,22 @@ fn direct_engines_may_open_files_by_steps() {
     );
     assert!(made.is_ok(), "{made:?}");
 }
+
+#[test]
+fn what_does_not_fit_a_list_of_ones_own_names_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("mine");
+    std::fs::write(&file, "one 5000\ntwo 100\n").unwrap();
+    let own = file.to_str().unwrap();
+    let body = |facts: &str| {
+        format!(
+            "datasets:\n  a: {{file: {own}}}\n  b: {{beside: a, {facts}, bytes: 30, size: {{quantiles: {{0%: 1, 100%: 20}}}}}}\n\
+             trees: {{t: {{name: \"t{{n}}\"}}}}\nphases: [{{phase: p, steps: [{{write_tree: t, files: b}}]}}]"
+        )
+    };
+    let problems = plan(&body("files: 3, replaces: 3")).unwrap_err();
+    assert!(problems.contains(&format!("of the 2 of a; a is read from {own}")), "{problems}");
+    // It has no directories of which so many could be used.
+    let plan = plan(&body("files: 3, used: 7")).unwrap();
+    assert_eq!((plan.datasets[1].files.len(), plan.datasets[1].dirs.len()), (3, 1));
+}

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::common::cases::{linux, sim, try_sim};
+use ioscore::os::Errno;
+use ioscore::os::sim::script::{Effect, Script, When};
 use ioscore::os::sim::{Op, Options};
 
 /// Verbs that concern the whole machine, and the one that needs a recording: elsewhere.
@@ -111,6 +113,20 @@ fn every_verb_does_the_same_on_the_simulation_and_for_real() {
 fn what_concerns_the_whole_machine_is_asked_of_it() {
     let done = sim("phases: [{phase: all, steps: [sync, drop_caches]}]");
     assert_eq!((done.calls(Op::Sync).len(), done.calls(Op::DropCaches).len()), (1, 1));
+    assert_eq!(done.run.refused_drop, None);
+}
+
+#[test]
+fn caches_that_stay_are_told_of_where_a_profile_is_content_with_that() {
+    let refused = Errno(libc::EACCES);
+    let fault = Script::one(Op::DropCaches, When::From(1), Effect::Errno(refused));
+    let run = |expect: &str| {
+        let body = format!("phases: [{{phase: all, measured: false, steps: [{{drop_caches: {expect}}}]}}]");
+        try_sim(&body, Options { script: fault.clone(), ..Options::default() }).run
+    };
+    let content = run(", expect: [EACCES, EPERM]");
+    assert_eq!((content.fault, content.refused_drop), (None, Some(refused)));
+    assert!(run("").fault.is_some(), "elsewhere it is a failure");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The whole case: engine, workers, random streams, sets, phases, and what can only be said when
 //! all steps are known.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::context::Lower;
 use crate::plan::instr::*;
@@ -31,6 +31,7 @@ pub fn lower(case: &BoundCase) -> Result<Plan, Vec<Diagnostic>> {
         on_sets: Vec::new(),
         made_dir: BTreeSet::new(),
         made_subdirs: BTreeSet::new(),
+        own_lists: BTreeMap::new(),
     };
     if let Some(node) = body.get("engine") {
         lower.plan.engines = vec![engine(&mut lower, node)];

@@ -1,7 +1,7 @@
 //! What the compiler knows while it walks a case: the plan so far, the sets by name, the program
 //! being emitted, and every mistake found.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::instr::*;
 use crate::profile::diagnostic::Diagnostic;
@@ -30,6 +30,8 @@ pub struct Lower {
     pub made_dir: BTreeSet<SetId>,
     /// The same of their subdirectories.
     pub made_subdirs: BTreeSet<SetId>,
+    /// Lists of files that were read from a file, by their index in the plan, and its path.
+    pub own_lists: BTreeMap<u16, String>,
 }
 
 /// One step on a set.

@@ -26,7 +26,9 @@ impl Lower {
     /// Adds the list `name` to the plan.
     pub fn dataset(&mut self, name: &str, node: &Node) {
         let beside = node.get("beside").and_then(|other| self.dataset_named(other));
+        let own = beside.and_then(|id| self.own_lists.get(&id).cloned());
         let beside = beside.and_then(|id| self.plan.datasets.get(usize::from(id)).cloned());
+        let beside = beside.as_deref();
         let (order, arrange) = match node.get("order").and_then(Node::text) {
             Some("readdir") => (ListOrder::Readdir, Arrange::Grown),
             Some("sorted") => (ListOrder::AsIs, Arrange::Sorted),
@@ -35,9 +37,12 @@ impl Lower {
         };
         let file = node.get("file").filter(|file| file.value != Value::Null);
         let made = match file {
-            Some(file) => read_list(file, name, order, beside.as_deref()).map(|list| arranged(list, arrange)),
-            None => self.grown(name, node, (order, arrange), beside.as_deref()),
+            Some(file) => read_list(file, name, order, beside).map(|list| arranged(list, arrange)),
+            None => self.grown(name, node, (order, arrange), beside.map(|list| (list, own.as_deref()))),
         };
+        if let Some(path) = file.and_then(Node::text) {
+            self.own_lists.insert(self.plan.datasets.len() as u16, path.into());
+        }
         match made {
             Ok(list) => self.plan.datasets.push(Arc::new(list)),
             Err(problem) => {
@@ -47,12 +52,13 @@ impl Lower {
         }
     }
 
+    /// A list grown from its facts, beside another one, which may be read from a file.
     fn grown(
         &mut self,
         name: &str,
         node: &Node,
         (order, arrange): (ListOrder, Arrange),
-        beside: Option<&Dataset>,
+        beside: Option<(&Dataset, Option<&str>)>,
     ) -> Result<Dataset, Diagnostic> {
         let wrong = |place: &Node, message: String, help: &str| {
             Diagnostic::error("invalid-list", &place.place, message).help(help.to_string())
@@ -78,7 +84,12 @@ impl Lower {
             }
         };
         let mut count = |key: &str| self.optional(node, key, units::count).unwrap_or(0);
-        let (files, dirs, used, replaces) = (count("files"), count("dirs"), count("used"), count("replaces"));
+        let (files, dirs, replaces) = (count("files"), count("dirs"), count("replaces"));
+        let used = match beside {
+            // Nobody knew how many directories the user's own list would have.
+            Some((other, Some(_))) => count("used").min(other.dirs.len() as u64 - 1),
+            _ => count("used"),
+        };
         let bytes = self.optional(node, "bytes", units::size).unwrap_or(0);
         if files > MOST_FILES || dirs > MOST_FILES {
             return Err(wrong(node, format!("{name} has more than {MOST_FILES} files"), "use fewer"));
@@ -88,8 +99,12 @@ impl Lower {
             return Err(wrong(node, message, "`replaces` is part of `files`"));
         }
         let facts = Facts { name, files, dirs, used, replaces, bytes, sizes: &points, order, arrange };
-        grow(&facts, beside).map_err(|why| {
-            wrong(node, format!("{name}: {why}"), "let files, dirs, bytes and sizes fit together")
+        grow(&facts, beside.map(|(other, _)| other)).map_err(|why| {
+            let of = match beside {
+                Some((other, Some(path))) => format!("; {} is read from {path}", other.name),
+                _ => String::new(),
+            };
+            wrong(node, format!("{name}: {why}{of}"), "let files, dirs, bytes and sizes fit together")
         })
     }
 
