@@ -317,6 +317,17 @@ NTCreateX "\clients\client1\sub\f" 0x40 0x2 9 NT_STATUS_OK
 Close 9 NT_STATUS_OK
 "#;
 
+/// Whether the original gives up on this file system, because it has no extended attributes.
+fn refuses_attributes(dbench: &Path, load: &Path) -> bool {
+    let dir = scratch();
+    let mut command = std::process::Command::new(dbench);
+    command.args(["-t", "1", "-x", "-D"]).arg(dir.path()).arg("-c").arg(load).arg("1");
+    let output = command.output().expect("dbench starts");
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    !output.status.success() && said.contains("setxattr failed - Operation not supported")
+}
+
 #[test]
 fn every_option_makes_the_calls_of_the_original() {
     let test = "fidelity_dbench::every_option";
@@ -333,6 +344,11 @@ fn every_option_makes_the_calls_of_the_original() {
         (Some("--no-resolve"), "no_resolve: true"),
     ] {
         let more: Vec<&str> = theirs.into_iter().collect();
+        if theirs == Some("-x") && refuses_attributes(&dbench, &load) {
+            // zfs-fuse has no extended attributes: the original ends, and there is nothing to compare.
+            eprintln!("{test}: dbench -x ends on this file system: {}", dir.path().display());
+            continue;
+        }
         let original = second_pass(&dbench, &strace, &load, &["2", "8"], &more);
         if theirs == Some("-x") {
             let calls = ["getxattr", "fgetxattr", "fsetxattr"].map(|class| original.class(class));
