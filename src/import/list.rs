@@ -14,6 +14,8 @@ const LONGEST_NAME: usize = 255;
 /// Deepest path, in names.
 const DEEPEST: usize = 100;
 /// Mistakes told of one list.
+/// Bytes of all files: 1 EiB, more than any file system holds.
+const MOST_BYTES: u64 = 1 << 60;
 const MOST_MISTAKES: usize = 20;
 
 /// A mistake: line and column from 1, and what is wrong.
@@ -54,6 +56,9 @@ pub fn read(
     if list.files.len() > MOST_FILES {
         mistakes.push((1, 1, format!("more than {MOST_FILES} files")));
     }
+    if list.bytes() > MOST_BYTES {
+        mistakes.push((1, 1, "the files have more than 1 EiB together".into()));
+    }
     if list.files.is_empty() && mistakes.is_empty() {
         mistakes.push((1, 1, "no file in the whole list".into()));
     }
@@ -73,7 +78,7 @@ fn entry<'a>(line: &'a str, seen: &mut HashSet<&'a str>) -> Result<(&'a str, u64
         return Err((line.len(), "a size in bytes must follow the path".into()));
     };
     let at = line.len() - size.len();
-    let Some(size) = size.parse::<u64>().ok().filter(|size| *size <= i64::MAX as u64) else {
+    let Some(size) = size.parse::<u64>().ok().filter(|size| *size <= MOST_BYTES) else {
         return Err((at, format!("{size:?} is no size in bytes")));
     };
     let path = path.trim_end();
@@ -141,6 +146,8 @@ mod tests {
             ("a\n", 1, 2, "must follow"),
             ("a -1\n", 1, 3, "no size"),
             ("a 99999999999999999999\n", 1, 3, "no size"),
+            ("a 9223372036854775807\n", 1, 3, "no size"),
+            ("a 1152921504606846976\nb 1\n", 1, 1, "1 EiB"),
             ("a\0b 1\n", 1, 1, "zero byte"),
             ("\n\n", 1, 1, "no file"),
             ("a 1\na/b 1\n", 1, 1, "a file and a directory"),

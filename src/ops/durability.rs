@@ -103,7 +103,7 @@ fn sync_file<O: Os>(
     call: &'static str,
     f: fn(&mut O, i32) -> Result<(), Errno>,
 ) -> Flow {
-    if let Err(errno) = super::stdio::flush(worker, args.set) {
+    if let Err(errno) = worker.flush_buffered(args.set) {
         return worker.settle(args, Err(errno), "write");
     }
     let fd = worker.hands[usize::from(args.set)].file.fd;

@@ -168,7 +168,7 @@ fn close<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
     if plan.sql.databases.contains(&args.set) {
         return super::sql::close(worker, args);
     }
-    if let Err(errno) = super::stdio::flush(worker, args.set) {
+    if let Err(errno) = worker.flush_buffered(args.set) {
         return worker.settle(args, Err(errno), "write");
     }
     let hand = &mut worker.hands[usize::from(args.set)];

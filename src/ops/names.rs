@@ -264,13 +264,11 @@ fn replace<O: Os>(worker: &mut Worker<O>, plan: &Plan, args: &Args) -> Flow {
             "there is no file in hand, or none to put it over",
         );
     }
+    // Choosing the other file lays this one down.
+    worker.lay_down(args.set);
     let file = worker.hands[set].file;
     let from_dir = worker.member_path(args.set);
     let from = worker.take_path();
-    if file.is_open() {
-        // Choosing the other file lays this one down.
-        let _ = worker.os.close(file.fd);
-    }
     // No longer a member of its own: it cannot be chosen, by this worker or another.
     worker.forget_member(args.set);
     if let Err(flow) = pick(worker, plan, args, "rename") {

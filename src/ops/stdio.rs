@@ -1,7 +1,7 @@
 //! Transfers as C's buffered files make them: the file is asked for its preferred block at the
 //! first transfer, whole blocks go through, the rest waits.
 
-use crate::os::{Call, Errno, Os, Whence};
+use crate::os::{Call, Os, Whence};
 use crate::plan::instr::{Args, SetId};
 use crate::vm::claims::ClaimUnit;
 use crate::vm::fault::Flow;
@@ -88,7 +88,7 @@ fn put<O: Os>(worker: &mut Worker<O>, args: &Args, len: u64) -> Option<Flow> {
         return Some(Flow::Over);
     }
     worker.last_stdio = (args.stat, args.data);
-    match write_out(worker, args.set, len) {
+    match worker.write_buffered(args.set, len) {
         Ok(()) => {
             worker.finish(args.stat, len, len);
             None
@@ -100,37 +100,6 @@ fn put<O: Os>(worker: &mut Worker<O>, args: &Args, len: u64) -> Option<Flow> {
             Some(worker.fail("write", Some(at), Some(len), Some(errno), None))
         }
     }
-}
-
-fn write_out<O: Os>(worker: &mut Worker<O>, set: SetId, len: u64) -> Call<()> {
-    let fd = worker.hands[usize::from(set)].file.fd;
-    let recipe = worker.last_stdio.1;
-    let mut done = 0;
-    while done < len {
-        let n = (len - done) as usize;
-        let data = worker.buffers.data(if O::BYTES { recipe } else { Default::default() }, n);
-        match worker.os.write(fd, None, data, recipe)? {
-            0 => return Err(Errno(libc::EIO)),
-            n => done += n as u64,
-        }
-    }
-    let file = &mut worker.hands[usize::from(set)].file;
-    file.cursor = if file.append { file.size + len } else { file.cursor + len };
-    file.size = file.size.max(file.cursor);
-    Ok(())
-}
-
-/// Writes out what is held back before a close or a sync; counted with the step that wrote it.
-pub fn flush<O: Os>(worker: &mut Worker<O>, set: SetId) -> Call<()> {
-    let pending = u64::from(worker.hands[usize::from(set)].file.stdio_pending);
-    if pending == 0 {
-        return Ok(());
-    }
-    worker.hands[usize::from(set)].file.stdio_pending = 0;
-    write_out(worker, set, pending)?;
-    let stat = worker.last_stdio.0;
-    worker.finish(stat, pending, pending);
-    Ok(())
 }
 
 fn read<O: Os>(worker: &mut Worker<O>, args: &Args, len: u64) -> Flow {

@@ -96,7 +96,7 @@ impl Dataset {
 
     /// Bytes of all its files.
     pub fn bytes(&self) -> u64 {
-        self.files.iter().map(|file| file.size).sum()
+        self.files.iter().fold(0, |sum, file| sum.saturating_add(file.size))
     }
 
     /// Directories that it adds, the tree itself left out.

@@ -1,7 +1,9 @@
 //! What C's buffered files hold back and ask for: the size of their buffer and of the calls that follow
-//! from it. Knows neither steps nor files in hand.
+//! from it. Knows no steps.
 
-use crate::os::Stat;
+use super::worker::Worker;
+use crate::os::{Call, Errno, Os, Stat};
+use crate::plan::instr::SetId;
 
 /// The buffer of the common C library (`BUFSIZ`, 8192 bytes): a file's preferred block is taken only
 /// where it is smaller.
@@ -15,6 +17,40 @@ pub fn buffer(stat: &Stat) -> u64 {
 /// What is asked for when so many bytes are wanted: whole buffers, or one.
 pub fn rest(wanted: u64, buffer: u64) -> u64 {
     if wanted < buffer { buffer } else { wanted - wanted % buffer }
+}
+
+impl<O: Os> Worker<O> {
+    /// Writes out so many bytes of what was written to the file in hand last.
+    pub fn write_buffered(&mut self, set: SetId, len: u64) -> Call<()> {
+        let fd = self.hands[usize::from(set)].file.fd;
+        let recipe = self.last_stdio.1;
+        let mut done = 0;
+        while done < len {
+            let n = (len - done) as usize;
+            let data = self.buffers.data(if O::BYTES { recipe } else { Default::default() }, n);
+            match self.os.write(fd, None, data, recipe)? {
+                0 => return Err(Errno(libc::EIO)),
+                n => done += n as u64,
+            }
+        }
+        let file = &mut self.hands[usize::from(set)].file;
+        file.cursor = if file.append { file.size + len } else { file.cursor + len };
+        file.size = file.size.max(file.cursor);
+        Ok(())
+    }
+
+    /// Writes out what is held back before a close or a sync; counted with the step that wrote it.
+    pub fn flush_buffered(&mut self, set: SetId) -> Call<()> {
+        let pending = u64::from(self.hands[usize::from(set)].file.stdio_pending);
+        if pending == 0 {
+            return Ok(());
+        }
+        self.hands[usize::from(set)].file.stdio_pending = 0;
+        self.write_buffered(set, pending)?;
+        let stat = self.last_stdio.0;
+        self.finish(stat, pending, pending);
+        Ok(())
+    }
 }
 
 #[cfg(test)]

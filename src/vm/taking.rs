@@ -107,6 +107,13 @@ impl<O: Os> Worker<O> {
 
     /// Closes the file in hand, if it is open; the member stays in hand.
     pub fn lay_down(&mut self, set: SetId) {
+        // As the library does when a program closes a file, or ends. What is lost then is told.
+        if self.hands[usize::from(set)].file.is_open()
+            && let Err(errno) = self.flush_buffered(set)
+        {
+            self.member_path(set);
+            self.fail("write", None, None, Some(errno), None);
+        }
         let file = &mut self.hands[usize::from(set)].file;
         if file.is_open() {
             let fd = std::mem::replace(&mut file.fd, CLOSED);

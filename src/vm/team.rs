@@ -376,7 +376,9 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
             worker.begin_phase(phase, released);
             worker.follows = !group.ends_phase && enders(&plan, phase_id) > 0;
             worker.leads = group.ends_phase;
-            if interp::run(&mut worker, &plan, &group.code, &steps).is_err() {
+            let ended = interp::run(&mut worker, &plan, &group.code, &steps);
+            // A fault of a file that was only laid down ends the phase no earlier than here.
+            if ended.is_err() || worker.fault.is_some() {
                 worker.abandon_queue();
                 let fault = worker.fault.take().map_or_else(|| plain_fault("step", String::new()), |f| *f);
                 fail(worker.id, fault);
@@ -436,6 +438,9 @@ fn work<O: Os>(mut worker: Worker<O>, meeting: &Meeting, mark: bool) {
         }
     }
     worker.close_all();
+    if let Some(fault) = worker.fault.take() {
+        fail(worker.id, *fault);
+    }
 }
 
 /// Barriers a program meets at.
