@@ -11,19 +11,22 @@ use crate::common::{need, skip};
 pub const INSIDE: &str = "IOSCORE_EVERYWHERE";
 
 /// Comparisons that choose their own place, or need none: once is enough.
-const ELSEWHERE: [&str; 8] = [
+const ELSEWHERE: [&str; 10] = [
     "everywhere",
     "compilebench",
     "page",
     "the_whole_load",
     "mistake",
     "other_clients",
+    "a_rate_holds",
+    "the_first_request",
     "published_sizes",
     "as_many_calls_as_are_known",
 ];
 
-/// How many comparisons are left: each option of fs_mark, dd and fio, postmark and SQLite twice, dbench.
-const COMPARISONS: usize = 8;
+/// How many comparisons are left: each option of fs_mark, dd and fio, postmark, SQLite and
+/// dbench twice.
+const COMPARISONS: usize = 9;
 
 /// Runs the comparisons on one kind. `Err` with what went wrong there.
 fn compare(program: &Path, point: &Path, kind: &str) -> Result<(), String> {
