@@ -199,6 +199,7 @@ impl Read {
         };
         let result = (|| {
             while left > 0 {
+                worker.goes_on_in_file()?;
                 match get(worker, self.block)? {
                     0 => break,
                     n => left = left.saturating_sub(n as u64),

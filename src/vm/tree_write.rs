@@ -191,6 +191,7 @@ impl<O: Os> Worker<O> {
 
     /// Writes so many bytes at the file's position, all of them.
     fn put(&mut self, fd: Fd, len: u64, data: Recipe) -> Call<()> {
+        self.goes_on_in_file()?;
         let mut left = len;
         while left > 0 {
             let Worker { os, buffers, .. } = &mut *self;

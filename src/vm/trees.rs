@@ -37,6 +37,9 @@ pub(super) fn at<T>(call: &'static str, path: &[u8], result: Call<T>) -> Done<T>
     result.map_err(|errno| Failed { call, path: path.to_vec(), errno })
 }
 
+/// No error of the machine: the run is to end in the middle of a file. (Reads and writes never give it.)
+const STOPPED: Errno = Errno(libc::ECANCELED);
+
 impl<O: Os> Worker<O> {
     /// Takes a tree in hand: a new one, or one of those in the states of the step.
     pub fn take_tree(&mut self, args: &Args, step: TreeStep, new: bool) -> Result<(), Flow> {
@@ -124,6 +127,9 @@ impl<O: Os> Worker<O> {
     }
 
     pub(super) fn failed(&mut self, failed: Failed) -> Flow {
+        if failed.errno == STOPPED {
+            return Flow::Over;
+        }
         self.member_path_and(&failed.path);
         self.fail(failed.call, None, None, Some(failed.errno), None)
     }
@@ -141,6 +147,12 @@ impl<O: Os> Worker<O> {
             self.path.extend_from_slice(below);
             self.path.push(0);
         }
+    }
+
+    /// The stop flag, looked at within large files too; [`STOPPED`] ends the step without a fault.
+    #[inline]
+    pub(super) fn goes_on_in_file(&self) -> Call<()> {
+        if self.shared.stopping() { Err(STOPPED) } else { Ok(()) }
     }
 
     /// The stop flag, looked at before every file.
