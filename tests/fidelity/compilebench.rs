@@ -209,7 +209,7 @@ fn what_the_trees_take_is_known_before_they_are_written() {
 fn trees_grow_old() {
     let sets = [("mode", "ageing"), ("trees", "12"), ("runs", "40"), ("size", "small"), ("order", "sorted")];
     let cases = plans_with("compilebench.yaml", &shipped("compilebench"), &[], &[]).unwrap();
-    assert_eq!(cases.len(), 2);
+    assert_eq!(cases.len(), 3);
     let cases = plans_with("compilebench.yaml", &shipped("compilebench"), &[], &sets).unwrap();
     let plan = Arc::clone(&cases.iter().find(|(case, _)| case.case_id == "ageing").unwrap().1);
     let phases = phases(&plan);
@@ -221,4 +221,23 @@ fn trees_grow_old() {
         of(age, Op::Unlink) > 0 && of(age, Op::Write) > 0 && of(age, Op::Read) > 0 && of(age, Op::Rmdir) > 0
     );
     assert!(of(age, Op::Truncate) > 0, "patched files are read, emptied and written anew");
+}
+
+#[test]
+fn every_stage_goes_over_every_tree() {
+    let sets = [("mode", "stages"), ("trees", "2"), ("size", "small"), ("order", "sorted")];
+    let cases = plans_with("compilebench.yaml", &shipped("compilebench"), &[], &sets).unwrap();
+    let plan = Arc::clone(&cases.iter().find(|(case, _)| case.case_id == "stages").unwrap().1);
+    let phases = phases(&plan);
+    let [clean, objects, patch] = [0, 1, 2].map(|list| plan.datasets[list].files.len() as u64);
+    assert_eq!(opens(&phases["create"], WRITTEN), 2 * clean);
+    assert_eq!(opens(&phases["compile"], WRITTEN), 2 * objects);
+    assert!(of(&phases["look"], Op::Read) >= 2 * (clean + objects));
+    assert_eq!(of(&phases["tidy"], Op::Unlink), 2 * objects);
+    assert_eq!(opens(&phases["patch"], WRITTEN), 2 * patch);
+    assert!(of(&phases["check"], Op::Stat) >= 2 * clean);
+    assert!(of(&phases["remove"], Op::Unlink) >= 2 * clean);
+    for stage in ["tidy", "patch", "remove"] {
+        assert_eq!(of(&phases[stage], Op::Sync), 2, "{stage}: within each tree's time");
+    }
 }
