@@ -271,6 +271,20 @@ fn a_mix_draws_the_same_however_it_runs() {
     assert_eq!((alone.len(), first), (beside.len(), None), "{:?}", first.map(|at| (&alone[at], &beside[at])));
 }
 
+/// What was in flight when the ramp ended is no part of the amount, whatever the depth.
+#[test]
+fn an_amount_after_a_ramp_is_exact() {
+    let step = "      - {read: 4KiB, in: data, at: random}\n";
+    for engine in ["sync", "{name: io_uring, depth: 1}", "{name: io_uring, depth: 32}"] {
+        for until in ["{ops: 100}", "{bytes: 400KiB}"] {
+            let text = profile(engine, &format!("ramp: 1ms\n    until: {until}"), step);
+            let (plan, run, _) = run(&text);
+            assert_eq!(run.fault, None, "{engine}");
+            assert_eq!(total(&plan, &run, "run", "read", |s| s.ops), 100, "{engine} {until}");
+        }
+    }
+}
+
 fn refused(text: &str) -> String {
     plans("queues.yaml", text, &[]).expect_err("it must be refused")
 }

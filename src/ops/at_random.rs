@@ -7,8 +7,8 @@ use crate::os::Os;
 use crate::plan::instr::*;
 use crate::vm::fault::Flow;
 use crate::vm::flight::Queued;
-use crate::vm::hand::Hand;
-use crate::vm::random::Purpose;
+use crate::vm::hand::{Hand, OpenFile};
+use crate::vm::random::{Purpose, Streams};
 use crate::vm::worker::Worker;
 
 /// Which way a transfer goes that is over when its call returns.
@@ -143,6 +143,21 @@ fn ends<O: Os>(worker: &mut Worker<O>, flow: Flow, last: u64) -> bool {
     flow != Flow::Next || worker.iteration >= last || worker.is_over() || !O::BYTES && worker.keeps_step()
 }
 
+/// Bytes of a file in whole blocks of `asked` bytes, a power of two; none where a step is to go the long
+/// way. The first transfer of a file does, and then says that its transfers name offsets; buffered ones
+/// never do. A file that is not open the machine refuses.
+#[inline(always)]
+fn whole_blocks(file: &OpenFile, asked: u64) -> Option<u64> {
+    let whole = file.size & asked.wrapping_neg();
+    (whole != 0 && file.positional).then_some(whole)
+}
+
+/// The block that the long way draws: x * blocks / 2^64, times the size of one.
+#[inline(always)]
+fn place(random: &mut Streams, whole: u64, asked: u64) -> u64 {
+    random.own_below(Purpose::Place, whole) & asked.wrapping_neg()
+}
+
 /// One transfer to its end, by a call or through a queue that takes no more than one, where no claim
 /// is to be made.
 #[inline(always)]
@@ -154,15 +169,10 @@ fn at_random<O: Os, const WRITE: bool, const QUEUE: bool>(
     let Worker { hands, random, os, buffers, .. } = &mut *worker;
     let asked = args.fixed;
     let Some(Hand { file, .. }) = hands.get_mut(usize::from(args.set)) else { return Flow::Next };
-    // The first transfer of a file goes the long way, and then says that its transfers name offsets;
-    // buffered ones never do. A file that is not open the machine refuses.
-    let mask = asked.wrapping_neg();
-    let whole = file.size & mask;
-    if whole == 0 || !file.positional {
+    let Some(whole) = whole_blocks(file, asked) else {
         return step::<O, WRITE>(worker, plan, args, &args.at);
-    }
-    // The block that the long way draws: x * blocks / 2^64, times the size of one.
-    let offset = random.own_below(Purpose::Place, whole) & mask;
+    };
+    let offset = place(random, whole, asked);
     if QUEUE {
         let (fd, len) = (file.fd, asked as u32);
         file.moved::<WRITE>(Some(offset), asked);
@@ -188,20 +198,17 @@ fn queue_at_random<O: Os, const WRITE: bool>(
     let asked = args.fixed;
     let set = usize::from(args.set);
     let Some(Hand { file, .. }) = worker.hands.get_mut(set) else { return Flow::Next };
-    let mask = asked.wrapping_neg();
-    let whole = file.size & mask;
-    if whole == 0 || !file.positional || !worker.claims.is_empty() {
+    let (Some(whole), true) = (whole_blocks(file, asked), worker.claims.is_empty()) else {
         return step::<O, WRITE>(worker, plan, args, &args.at);
-    }
+    };
     let (fd, len) = (file.fd, asked as u32);
     let left = last.saturating_sub(worker.iteration).saturating_add(1);
-    // Nobody's clock goes on before the next of them end.
     let count = left.min(u64::from(worker.queue.room())) as u32;
     worker.iteration += u64::from(count.saturating_sub(1));
     let span = Queued { fd, offset: 0, len, asked: len, checked: false };
     let mut offset = 0;
     let flow = worker.enqueue_each::<WRITE>(args, span, count, |random| {
-        offset = random.own_below(Purpose::Place, whole) & mask;
+        offset = place(random, whole, asked);
         offset
     });
     if let Some(Hand { file, .. }) = worker.hands.get_mut(set) {

@@ -1,6 +1,7 @@
 //! From a bound case to a plan: what will happen, with nothing left to decide. Also what can be
 //! told of a plan without running it: its listing, its needs, its identity.
 
+pub mod args;
 pub mod dataset;
 pub mod grow;
 pub mod hash;

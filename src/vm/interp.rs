@@ -410,6 +410,8 @@ fn next_with_care<O: Os>(worker: &mut Worker<O>, plan: &Plan, id: u16) -> Result
     if worker.ramp_until != 0 && lp.phase && worker.window_end == Nanos::MAX {
         // An amount is counted from the first iteration that begins after the ramp.
         if worker.now >= worker.ramp_until {
+            // What began in the ramp is no part of the amount.
+            settle(worker)?;
             worker.open_window(worker.now);
             worker.loops[usize::from(id)].iterations = 0;
         } else if worker.moved_ops == worker.loops[usize::from(id)].base {

@@ -3,6 +3,7 @@
 
 pub mod buffers;
 pub mod claims;
+mod counting;
 pub mod direct;
 pub mod draw;
 mod ends;

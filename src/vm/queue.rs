@@ -123,7 +123,8 @@ impl<O: Os> Worker<O> {
         flow
     }
 
-    /// Hands over what was queued, and waits for nothing.
+    /// Hands over what was queued, and waits for nothing. The call takes its time: the next transfer
+    /// begins after it.
     #[inline]
     fn hand_over(&mut self) -> Flow {
         let Worker { os, queue, .. } = self;
@@ -131,6 +132,7 @@ impl<O: Os> Worker<O> {
             return self.fail("exchange", None, None, Some(errno), None);
         }
         queue.batch.clear();
+        self.restart_clock();
         Flow::Next
     }
 
