@@ -248,11 +248,19 @@ fn engines_take_turns() {
 /// A loop of nothing but a mix runs in one go; with a step beside it, that never comes, it does not.
 #[test]
 fn a_mix_draws_the_same_however_it_runs() {
-    let mix = "      - mix:
-          - {read: 4KiB, in: data, at: random, weight: 70}
-          - {write: 4KiB, in: data, at: random, weight: 25}
-          - {read: 8KiB, in: data, at: random, weight: 5}
-";
+    for weights in [[70, 25, 5], [3001, 2000, 501]] {
+        mix_draws_the_same(weights);
+    }
+}
+
+fn mix_draws_the_same([first, second, third]: [u32; 3]) {
+    let mix = &format!(
+        "      - mix:
+          - {{read: 4KiB, in: data, at: random, weight: {first}}}
+          - {{write: 4KiB, in: data, at: random, weight: {second}}}
+          - {{read: 8KiB, in: data, at: random, weight: {third}}}
+"
+    );
     let never = "      - {fsync: data, every: 1000000}\n";
     let seen = |steps: &str| {
         let (_, run, disk) = run(&profile("sync", "repeat: 2000", steps));

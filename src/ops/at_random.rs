@@ -31,7 +31,8 @@ pub fn way(verb: &str, plan: &Plan, args: &Args) -> Option<Way> {
 
 /// Performs the step `at` of those that a mix draws from, draws the next, and so on up to the iteration
 /// `last`, while nothing else is to be looked at. `steps` are all of the kind that has a [`Way`], each as
-/// often as its weight says. Returns the step that was drawn and not performed, where there is one.
+/// often as its weight says, and no more than a choice of few takes. Returns the step that was drawn and
+/// not performed, where there is one.
 pub fn mixed<O: Os>(
     worker: &mut Worker<O>,
     plan: &Plan,
@@ -53,7 +54,7 @@ pub fn mixed<O: Os>(
             return (None, flow);
         }
         worker.iteration += 1;
-        at = worker.random.own_choice(steps.len());
+        at = worker.random.few_choices(steps.len());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::claims::{Claim, ClaimUnit};
 use super::fault::Flow;
-use super::random::Purpose;
+use super::random::{FEW, Purpose};
 use super::worker::{Steady, Worker};
 use crate::ops::at_random;
 use crate::ops::row::Counts;
@@ -123,7 +123,9 @@ pub fn run<O: Os>(
                 let first = worker.iteration;
                 let last = first + free_iterations(worker, whole.id);
                 let (at, flow) = match (plan.mixes.get(usize::from(id)), drawn) {
-                    (Some(mix), Some(drawn)) if !whole.steps.is_empty() && worker.claims.is_empty() => {
+                    (Some(mix), Some(drawn))
+                        if (1..=FEW).contains(&whole.steps.len()) && worker.claims.is_empty() =>
+                    {
                         let (left, flow) = at_random::mixed(worker, plan, &whole.steps, drawn, last);
                         (left.map_or(whole.end, |drawn| target(mix, mix.table.get(drawn).copied())), flow)
                     }

@@ -29,7 +29,7 @@ pub enum Purpose {
 const PURPOSES: usize = 7;
 
 /// Alternatives that 16 bits choose among: at most one draw in 16 is left out.
-const FEW: usize = 1 << 12;
+pub const FEW: usize = 1 << 12;
 
 /// Numbers made at once: as many as the generator makes in one go.
 const BATCH: usize = 32;
@@ -184,9 +184,12 @@ impl Streams {
     /// some of them likelier are left out).
     #[inline(always)]
     pub fn own_choice(&mut self, n: usize) -> usize {
-        if n == 0 || n > FEW {
-            return self.many_choices(n);
-        }
+        if n == 0 || n > FEW { self.many_choices(n) } else { self.few_choices(n) }
+    }
+
+    /// [`Streams::own_choice`] for 1 to [`FEW`] alternatives.
+    #[inline(always)]
+    pub fn few_choices(&mut self, n: usize) -> usize {
         loop {
             if self.choices <= 1 {
                 self.choices = self.own[Purpose::Mix as usize].next() >> 16 | 1 << 48;
